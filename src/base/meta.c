@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* meta.c - memory for ourselves: never the program's heap. */
+#include "base/meta.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/bits.h"
+#include "base/os.h"
+
+#define CHUNK_SIZE ((size_t)1 << 20)
+
+struct range {
+    struct range *next;
+    uintptr_t start;
+    size_t size;
+};
+
+static struct {
+    struct xp_lock lock;   /* guards all below */
+    char *bump, *end;      /* unused rest of the newest chunk */
+    struct range *ranges;  /* mapped now */
+    struct range *spare;   /* nodes of ranges that are gone */
+    _Atomic size_t mapped; /* bytes; read without the lock */
+} meta = {.lock = XP_LOCK_INIT(XP_RANK_META)};
+
+static void note_range(struct range *node, void *start, size_t size)
+{
+    node->start = (uintptr_t)start;
+    node->size = size;
+    node->next = meta.ranges;
+    meta.ranges = node;
+    atomic_fetch_add_explicit(&meta.mapped, size, memory_order_relaxed);
+}
+
+static void *bump_locked(size_t size, size_t align)
+{
+    char *at = (char *)xp_align_up((uintptr_t)meta.bump, align);
+
+    if (meta.bump == NULL || at > meta.end || size > (size_t)(meta.end - at)) {
+        /* The node that names the chunk lives in the chunk itself. */
+        size_t chunk = xp_align_up(size + align + sizeof(struct range) + 16, CHUNK_SIZE);
+        void *start;
+        if (xp_os_map(chunk, PROT_READ | PROT_WRITE, &start) < 0)
+            return NULL;
+        note_range(start, start, chunk);
+        meta.bump = (char *)start + sizeof(struct range);
+        meta.end = (char *)start + chunk;
+        at = (char *)xp_align_up((uintptr_t)meta.bump, align);
+    }
+    meta.bump = at + size;
+    return at;
+}
+
+void *xp_meta_alloc(size_t size, size_t align)
+{
+    xp_lock_take(&meta.lock);
+    void *p = bump_locked(size, align);
+    xp_lock_give(&meta.lock);
+    return p;
+}
+
+void *xp_meta_map(size_t size)
+{
+    void *start = NULL;
+
+    size = xp_align_up(size, XP_OS_PAGE);
+    xp_lock_take(&meta.lock);
+    struct range *node = meta.spare;
+    if (node)
+        meta.spare = node->next;
+    else
+        node = bump_locked(sizeof(*node), 16);
+    if (node && xp_os_map(size, PROT_READ | PROT_WRITE, &start) == 0) {
+        note_range(node, start, size);
+    } else if (node) {
+        start = NULL;
+        node->next = meta.spare;
+        meta.spare = node;
+    }
+    xp_lock_give(&meta.lock);
+    return start;
+}
+
+void xp_meta_unmap(void *start, size_t size)
+{
+    if (!start)
+        return;
+    size = xp_align_up(size, XP_OS_PAGE);
+    xp_lock_take(&meta.lock);
+    for (struct range **link = &meta.ranges; *link; link = &(*link)->next) {
+        struct range *node = *link;
+        if (node->start != (uintptr_t)start)
+            continue;
+        if (xp_os_unmap(start, size) == 0) {
+            *link = node->next;
+            node->next = meta.spare;
+            meta.spare = node;
+            atomic_fetch_sub_explicit(&meta.mapped, size, memory_order_relaxed);
+        } else {
+            /* No room for one more mapping: at least the memory goes back. */
+            xp_os_advise(start, size, MADV_DONTNEED);
+        }
+        break;
+    }
+    xp_lock_give(&meta.lock);
+}
+
+void *xp_pool_take(struct xp_pool *pool)
+{
+    xp_lock_take(&pool->lock);
+    void *item = pool->free;
+    if (item) {
+        memcpy(&pool->free, item, sizeof(void *));
+        memset(item, 0, sizeof(void *));
+    }
+    xp_lock_give(&pool->lock);
+    return item ? item : xp_meta_alloc(pool->item_size, 16);
+}
+
+void xp_pool_put(struct xp_pool *pool, void *item)
+{
+    xp_lock_take(&pool->lock);
+    memcpy(item, &pool->free, sizeof(void *));
+    pool->free = item;
+    xp_lock_give(&pool->lock);
+}
+
+void xp_meta_each(void (*fn)(uintptr_t start, size_t size, void *arg), void *arg)
+{
+    xp_lock_take(&meta.lock);
+    for (struct range *node = meta.ranges; node; node = node->next)
+        fn(node->start, node->size, arg);
+    xp_lock_give(&meta.lock);
+}
+
+size_t xp_meta_bytes(void)
+{
+    return atomic_load_explicit(&meta.mapped, memory_order_relaxed);
+}
+
+void xp_meta_fork_prepare(void)
+{
+    xp_lock_take(&meta.lock);
+}
+
+void xp_meta_fork_parent(void)
+{
+    xp_lock_give(&meta.lock);
+}
+
+void xp_meta_fork_child(void)
+{
+    xp_lock_reset(&meta.lock);
+}

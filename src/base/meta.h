@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* meta.h - memory for ourselves: never the program's heap.
+ *
+ * Layer base. Lock: XP_RANK_META (leaf but for messages). All memory arrives zeroed. Everything
+ * handed out here lies in ranges that xp_meta_each() names, so that the leak check can leave us
+ * out of its roots. Not to be called from a signal handler that may have interrupted it: callers
+ * are behind their own re-entry flag. */
+#ifndef XP_BASE_META_H
+#define XP_BASE_META_H
+
+#include "base/compiler.h"
+#include "base/lock.h"
+
+/* size bytes, aligned to align (a power of two <= XP_OS_PAGE), never given back.
+ * NULL when the system has no memory. */
+void *xp_meta_alloc(size_t size, size_t align);
+
+/* A mapping of its own, rounded up to whole OS pages; NULL when there is none to be had. */
+void *xp_meta_map(size_t size);
+void xp_meta_unmap(void *start, size_t size);
+
+/* Many things of one size; put ones are taken again first. */
+struct xp_pool {
+    struct xp_lock lock;
+    uint32_t item_size; /* bytes, >= 8; items are aligned to 16 */
+    void *free;         /* chain through the first word */
+};
+
+#define XP_POOL_INIT(rank, size)                                                                   \
+    {                                                                                              \
+        XP_LOCK_INIT(rank), (size), NULL                                                           \
+    }
+
+/* Zeroed when new; a recycled item keeps its bytes but the first 8. NULL without memory. */
+void *xp_pool_take(struct xp_pool *pool);
+void xp_pool_put(struct xp_pool *pool, void *item);
+
+/* Calls fn for every range of ours. The lock is held: fn must not come back here. */
+void xp_meta_each(void (*fn)(uintptr_t start, size_t size, void *arg), void *arg);
+
+/* Bytes mapped now. */
+size_t xp_meta_bytes(void);
+
+/* Fork: prepare takes the lock, parent gives it, child makes it free again. */
+void xp_meta_fork_prepare(void);
+void xp_meta_fork_parent(void);
+void xp_meta_fork_child(void);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* os.h - the only door to the kernel.
+ *
+ * Layer base. Every function is a plain system call: no malloc, no locks, no cancellation point,
+ * errno is neither read nor written, async-signal-safe. Results are 0 or a positive count, or
+ * -errno. Tests can make any of them fail: see xp_os_fault_set(). */
+#ifndef XP_BASE_OS_H
+#define XP_BASE_OS_H
+
+#include "base/compiler.h"
+
+#include <signal.h>
+#include <sys/types.h>
+
+struct rlimit64;
+struct stat;
+
+/* ---- memory ---- */
+
+/* Map size bytes (a multiple of XP_OS_PAGE) of private anonymous memory. */
+int xp_os_map(size_t size, int prot, void **ret_start);
+/* The same at a wanted place, only if that is free (MAP_FIXED_NOREPLACE). */
+int xp_os_map_at(void *where, size_t size, int prot, void **ret_start);
+/* Address space only: PROT_NONE, not counted against overcommit. */
+int xp_os_reserve(size_t size, void **ret_start);
+int xp_os_unmap(void *start, size_t size);
+int xp_os_protect(void *start, size_t size, int prot);
+int xp_os_advise(void *start, size_t size, int advice);
+/* mremap; may_move lets the kernel choose another place. */
+int xp_os_remap(void *start, size_t old_size, size_t new_size, bool may_move, void **ret_start);
+
+/* ---- files: a path is relative to the current folder; files are opened close-on-exec ---- */
+
+int xp_os_open(const char *path, int flags, int mode); /* fd >= 0 or -errno */
+int xp_os_close(int fd);
+ssize_t xp_os_read(int fd, void *buffer, size_t size);
+ssize_t xp_os_write(int fd, const void *bytes, size_t size);
+/* Writes all, past short counts and EINTR. 0 or -errno. */
+int xp_os_write_all(int fd, const void *bytes, size_t size);
+/* Reads a file until its end or the buffer's; the count, or -errno. Works for /proc. */
+ssize_t xp_os_read_file(const char *path, void *buffer, size_t size);
+int xp_os_rename(const char *from, const char *to);
+/* Gives the file a second name; -EEXIST when that is taken: rename that never overwrites. */
+int xp_os_link(const char *from, const char *to);
+int xp_os_unlink(const char *path);
+ssize_t xp_os_readlink(const char *path, char *buffer, size_t size); /* not terminated */
+int xp_os_stat(const char *path, struct stat *ret_stat);
+int xp_os_fstat(int fd, struct stat *ret_stat);
+ssize_t xp_os_getdents(int fd, void *buffer, size_t size);
+ssize_t xp_os_getcwd(char *buffer, size_t size); /* length with the final 0 */
+
+/* ---- processes and time ---- */
+
+pid_t xp_os_getpid(void);
+pid_t xp_os_getppid(void);
+pid_t xp_os_gettid(void);
+uint64_t xp_os_now_ns(void);        /* CLOCK_MONOTONIC, by the vdso where it can */
+uint64_t xp_os_now_coarse_ns(void); /* CLOCK_MONOTONIC_COARSE: cheap, steps of 1-4 ms */
+uint64_t xp_os_realtime_ns(void);   /* CLOCK_REALTIME, since 1970 */
+void xp_os_sleep_ns(uint64_t ns);
+int xp_os_tgkill(pid_t pid, pid_t tid, int signo);
+/* Waits while *word == expected; 0, -EAGAIN, -EINTR or -ETIMEDOUT. timeout_ns 0: for ever. */
+int xp_os_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout_ns);
+int xp_os_futex_wake(_Atomic uint32_t *word, int count);
+int xp_os_random(void *buffer, size_t size); /* getrandom; never blocks */
+int xp_os_getrlimit(int resource, struct rlimit64 *ret_limit);
+/* Blocks all signals for this thread; *ret_old takes the former mask. */
+void xp_os_block_signals(uint64_t *ret_old);
+void xp_os_restore_signals(const uint64_t *old);
+/* True when size bytes at address can be read. Asks the kernel, one call per page; no fault. */
+bool xp_os_readable(const void *address, size_t size);
+
+/* ---- fault injection ---- */
+
+enum xp_os_call {
+    XP_OS_MAP,
+    XP_OS_UNMAP,
+    XP_OS_PROTECT,
+    XP_OS_ADVISE,
+    XP_OS_REMAP,
+    XP_OS_OPEN,
+    XP_OS_READ,
+    XP_OS_WRITE,
+    XP_OS_NAME, /* rename, link, unlink, readlink, stat, getdents, getcwd */
+    XP_OS_FUTEX,
+    XP_OS_OTHER,
+    XP_OS_CALLS
+};
+
+/* Asked before each call; a positive errno makes the call fail with it, 0 lets it go on. */
+typedef int (*xp_os_fault_fn)(enum xp_os_call call);
+
+/* NULL takes the hook away. Process-wide; for tests. */
+void xp_os_fault_set(xp_os_fault_fn fn);
+
+/* The ready-made hook: every n-th call of the kinds in mask (bit = 1 << enum xp_os_call) fails
+ * with error; n = 0 switches it off. Counted process-wide. */
+void xp_os_fault_every(uint32_t n, uint32_t mask, int error);
+
+/* How many calls were made and how many were failed by a hook since the start. */
+uint64_t xp_os_call_count(enum xp_os_call call);
+uint64_t xp_os_fault_count(void);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/lock.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/os.h"
+#include "test.h"
+
+static struct xp_lock lock = XP_LOCK_INIT(XP_RANK_DUMP);
+static long counter;
+
+static void *count(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 100003; i++) {
+        xp_lock_take(&lock);
+        counter++;
+        xp_lock_give(&lock);
+    }
+    return NULL;
+}
+
+TEST(four_threads_lose_no_count)
+{
+    pthread_t threads[4];
+
+    counter = 0;
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&threads[i], NULL, count, NULL) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(counter, 4 * 100003);
+}
+
+TEST(the_holder_and_only_the_holder_owns_it)
+{
+    CHECK(!xp_lock_mine(&lock));
+    CHECK(xp_lock_try(&lock));
+    CHECK(xp_lock_mine(&lock));
+    CHECK(!xp_lock_try(&lock));
+    xp_lock_give(&lock);
+    CHECK(!xp_lock_mine(&lock));
+}
+
+static void *hold(void *arg)
+{
+    (void)arg;
+    xp_lock_take(&lock);
+    return NULL;
+}
+
+TEST(a_bounded_wait_ends_although_the_holder_is_gone)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, hold, NULL);
+    pthread_join(thread, NULL);
+    uint64_t start = xp_os_now_ns();
+    CHECK_EQ(xp_lock_take_bounded(&lock, 20 * 1000 * 1000), -ETIMEDOUT);
+    CHECK(xp_os_now_ns() - start >= 20 * 1000 * 1000);
+    xp_lock_reset(&lock);
+    CHECK(xp_lock_try(&lock));
+    xp_lock_give(&lock);
+}

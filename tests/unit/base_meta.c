@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/meta.h"
+
+#include <errno.h>
+
+#include "base/os.h"
+#include "test.h"
+
+struct search {
+    uintptr_t address;
+    bool found;
+};
+
+static void look(uintptr_t start, size_t size, void *arg)
+{
+    struct search *s = arg;
+    s->found |= s->address - start < size;
+}
+
+static bool is_ours(const void *p)
+{
+    struct search s = {(uintptr_t)p, false};
+    xp_meta_each(look, &s);
+    return s.found;
+}
+
+TEST(every_piece_is_zero_aligned_and_named_by_each)
+{
+    for (size_t align = 8; align <= 4096; align *= 2) {
+        unsigned char *p = xp_meta_alloc(101, align);
+        CHECK(p && (uintptr_t)p % align == 0);
+        for (int i = 0; i < 101; i++)
+            CHECK_EQ(p[i], 0);
+        memset(p, 0xaa, 101);
+        CHECK(is_ours(p));
+        CHECK(is_ours(p + 100));
+    }
+}
+
+TEST(a_piece_larger_than_a_chunk_is_served)
+{
+    char *p = xp_meta_alloc(3u << 20, 64);
+    CHECK(p != NULL);
+    p[(3u << 20) - 1] = 1;
+    CHECK(is_ours(p + (3u << 20) - 1));
+}
+
+TEST(an_unmapped_region_is_no_longer_ours)
+{
+    size_t before = xp_meta_bytes();
+    char *p = xp_meta_map(23 * 4096);
+    CHECK(p && is_ours(p));
+    CHECK_EQ(xp_meta_bytes() - before, 23 * 4096);
+    xp_meta_unmap(p, 23 * 4096);
+    CHECK(!is_ours(p));
+    CHECK_EQ(xp_meta_bytes(), before);
+}
+
+TEST(no_memory_gives_null_and_service_resumes)
+{
+    xp_os_fault_every(1, 1u << XP_OS_MAP, ENOMEM);
+    CHECK(xp_meta_map(4096) == NULL);
+    CHECK(xp_meta_alloc(5u << 20, 16) == NULL);
+    xp_os_fault_every(0, 0, 0);
+    void *p = xp_meta_map(4096);
+    CHECK(p != NULL);
+    xp_meta_unmap(p, 4096);
+}
+
+TEST(a_pool_hands_out_again_what_was_put_back)
+{
+    static struct xp_pool pool = XP_POOL_INIT(XP_RANK_REGISTRY, 48);
+    void *a = xp_pool_take(&pool), *b = xp_pool_take(&pool);
+    CHECK(a && b && a != b);
+    xp_pool_put(&pool, a);
+    CHECK(xp_pool_take(&pool) == a);
+    CHECK((uintptr_t)a % 16 == 0);
+}
