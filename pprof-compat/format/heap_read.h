@@ -16,8 +16,7 @@
 struct pp_heap_visitor {
     int (*header)(const struct pp_header *header, void *arg);
     int (*row)(const struct pp_row *row, uint64_t line, void *arg);
-    /* A '#' line without the '#', one blank after it and the newline; escapes undone by the reader
-     * of the key. */
+    /* A '#' line without the '#', one blank after it and the newline: see pp_comment_value(). */
     int (*comment)(const char *text, size_t length, uint64_t line, void *arg);
     int (*mapping)(const struct pp_mapping *mapping, uint64_t line, void *arg);
     /* A line of a "--- symbol" block. */
@@ -42,7 +41,15 @@ int pp_heap_reader_push(struct pp_heap_reader *reader, const char *bytes, size_t
  * line without its newline). */
 int pp_heap_reader_finish(struct pp_heap_reader *reader, struct pp_error *ret_error);
 
-/* True when the first bytes of a file look like this format. */
+/* True when the first bytes of a file look like this format, or like jemalloc's text format, which
+ * the reader refuses by its name. */
 bool pp_heap_detect(const char *bytes, size_t size);
+
+/* The value of a "KEY VALUE" comment (still escaped, maybe of length 0), or NULL when text has
+ * another key. Borrowed from text. */
+const char *pp_comment_value(const char *text, size_t length, const char *key, size_t *ret_length);
+/* Undoes \n, \\ and \xHH; other backslashes stay. buffer has room for length bytes and may be value
+ * itself. Returns the new length; nothing is terminated. */
+size_t pp_comment_unescape(const char *value, size_t length, char *buffer);
 
 #endif

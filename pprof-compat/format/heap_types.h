@@ -35,15 +35,46 @@ struct pp_row {
     size_t depth;
 };
 
+#define PP_BUILD_ID_MAX ((size_t)64) /* bytes; twice as many hex digits */
+
 /* One line of MAPPED_LIBRARIES. */
 struct pp_mapping {
     uint64_t start, limit, offset;
-    uint64_t device, inode;
+    uint64_t device, inode; /* device: major << 32 | minor */
     bool readable, writable, executable, is_private;
     bool deleted;     /* the path ended in " (deleted)", which is cut off */
     const char *path; /* not terminated; "" for anonymous memory; [vdso] and the like as they are */
     size_t path_length;
-    const char *build_id; /* lower-case hex where the line or a comment gave it, else NULL */
+    /* Hex where the line or a comment gave it, else NULL. Lower case and terminated when it comes
+     * from the reader of a file; as it stands in the line when it comes from pp_maps_line(). */
+    const char *build_id;
+    size_t build_id_length;
 };
+
+/* The keys of the '#' lines that are ours: "# KEY VALUE". ../FORMAT.md says what each holds. */
+#define PP_KEY_LIBXPROF                                                                            \
+    "libxprof" /* version of the writer; the first one: marks a file of ours                       \
+                */
+#define PP_KEY_RUN       "run"
+#define PP_KEY_PID       "pid"
+#define PP_KEY_PPID      "ppid"
+#define PP_KEY_COMMAND   "command"
+#define PP_KEY_STARTED   "started"
+#define PP_KEY_TIME      "time"
+#define PP_KEY_SEQUENCE  "sequence"
+#define PP_KEY_REASON    "reason"
+#define PP_KEY_INTERVAL  "interval"
+#define PP_KEY_UNWINDER  "unwinder"
+#define PP_KEY_NODES     "nodes"
+#define PP_KEY_CAPTURES  "captures"
+#define PP_KEY_DROPS     "drops"
+#define PP_KEY_RSS       "rss"
+#define PP_KEY_ALLOCATOR "allocator"
+#define PP_KEY_BUILD_ID  "buildid" /* inside MAPPED_LIBRARIES, before the line it speaks of */
+#define PP_KEY_END       "end"     /* the last line of a file of ours */
+
+/* Keys under which the reader passes on lines that are not '#' lines. */
+#define PP_KEY_WARN   "warn"   /* a "%warn" line */
+#define PP_KEY_BINARY "binary" /* "binary=PATH" of a symbol block */
 
 #endif

@@ -17,7 +17,12 @@ void pp_heap_write_comment(struct xp_out *out, const char *key, const char *valu
 void pp_heap_write_row(struct xp_out *out, const struct pp_row *row);
 /* The empty line and "MAPPED_LIBRARIES:". */
 void pp_heap_write_maps_start(struct xp_out *out);
-/* One line in the form of /proc/PID/maps; " (deleted)" is not written. */
+/* "# buildid START-LIMIT HEX": the build id of the file whose mappings follow inside that range. */
+void pp_heap_write_build_id(struct xp_out *out, uint64_t start, uint64_t limit,
+                            const unsigned char *id, size_t size);
+/* One line in the form of /proc/PID/maps; " (deleted)" and the build id are not written. */
 void pp_heap_write_mapping(struct xp_out *out, const struct pp_mapping *mapping);
+/* "# end", the last line: without it the file is known to be cut. */
+void pp_heap_write_end(struct xp_out *out);
 
 #endif
