@@ -44,6 +44,7 @@ struct hr_location {
 
 struct hr_sample {
     int64_t values[HR_VALUES];
+    int64_t block_bytes;  /* mean size of its blocks as the file has it, before any scaling */
     uint32_t stack_first; /* stack[first .. first + depth): location indexes, innermost first */
     uint32_t depth;
 };
@@ -66,7 +67,8 @@ struct hr_model {
     hr_string command, reason, run_id, writer_version;
     int64_t sample_bytes; /* mean distance; 0 unknown, 1 exact */
     int64_t pid, time_ns;
-    bool has_alloc; /* alloc_* columns carry something */
+    int64_t sequence; /* number of the dump in its process, from 1 */
+    bool has_alloc;   /* the alloc_* numbers were measured */
 };
 
 struct hr_model *hr_model_create(void); /* NULL without memory */
