@@ -9,6 +9,7 @@
 #include "base/os.h"
 
 #define CHUNK_SIZE ((size_t)1 << 20)
+#define TRY_NS     ((uint64_t)20 * 1000 * 1000)
 
 struct range {
     struct range *next;
@@ -60,12 +61,9 @@ void *xp_meta_alloc(size_t size, size_t align)
     return p;
 }
 
-void *xp_meta_map(size_t size)
+static void *map_locked(size_t size)
 {
     void *start = NULL;
-
-    size = xp_align_up(size, XP_OS_PAGE);
-    xp_lock_take(&meta.lock);
     struct range *node = meta.spare;
     if (node)
         meta.spare = node->next;
@@ -78,6 +76,22 @@ void *xp_meta_map(size_t size)
         node->next = meta.spare;
         meta.spare = node;
     }
+    return start;
+}
+
+void *xp_meta_map(size_t size)
+{
+    xp_lock_take(&meta.lock);
+    void *start = map_locked(xp_align_up(size, XP_OS_PAGE));
+    xp_lock_give(&meta.lock);
+    return start;
+}
+
+void *xp_meta_try_map(size_t size)
+{
+    if (xp_lock_mine(&meta.lock) || xp_lock_take_bounded(&meta.lock, TRY_NS) < 0)
+        return NULL;
+    void *start = map_locked(xp_align_up(size, XP_OS_PAGE));
     xp_lock_give(&meta.lock);
     return start;
 }

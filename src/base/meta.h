@@ -18,6 +18,9 @@ void *xp_meta_alloc(size_t size, size_t align);
 /* A mapping of its own, rounded up to whole OS pages; NULL when there is none to be had. */
 void *xp_meta_map(size_t size);
 void xp_meta_unmap(void *start, size_t size);
+/* xp_meta_map() for code that may run in a signal handler over it: NULL also when the lock is the
+ * calling thread's own, or cannot be had within 20 ms. */
+void *xp_meta_try_map(size_t size);
 
 /* Many things of one size; put ones are taken again first. */
 struct xp_pool {

@@ -69,6 +69,8 @@ void xp_os_block_signals(uint64_t *ret_old);
 void xp_os_restore_signals(const uint64_t *old);
 /* True when size bytes at address can be read. Asks the kernel, one call per page; no fault. */
 bool xp_os_readable(const void *address, size_t size);
+/* Copies size bytes that may vanish meanwhile. 0, or -errno when not all could be read. */
+int xp_os_peek(void *to, const void *from, size_t size);
 
 /* ---- fault injection ---- */
 

@@ -74,6 +74,17 @@ struct xp_capture_stats {
 };
 void xp_capture_stats_get(struct xp_capture_stats *ret_stats);
 
+/* Where our walker and libunwind disagreed, for the first few times it happened. */
+#define XP_DIFFERENCE_FRAMES 24
+struct xp_capture_difference {
+    size_t first;   /* number of the first frame that differs, from the leaf */
+    size_t skipped; /* number of the first frame kept below */
+    size_t ours_count, theirs_count;
+    uintptr_t ours[XP_DIFFERENCE_FRAMES], theirs[XP_DIFFERENCE_FRAMES];
+};
+/* Fills at most max of them; the count. */
+size_t xp_capture_differences(struct xp_capture_difference *ret_differences, size_t max);
+
 void xp_capture_fork_prepare(void);
 void xp_capture_fork_parent(void);
 void xp_capture_fork_child(void);

@@ -31,5 +31,8 @@ size_t xp_tree_pcs(xp_node node, uintptr_t *pcs, size_t max);
 
 /* Nodes in use, also the upper bound (exclusive) of all ids. */
 size_t xp_tree_nodes(void);
+size_t xp_tree_nodes_max(void);
+/* Distinct pcs so far. */
+size_t xp_tree_pc_count(void);
 
 #endif
