@@ -16,8 +16,12 @@ int xp_out_flush(struct xp_out *out)
 {
     if (out->fd < 0)
         return out->error;
+    if (out->limit != 0 && out->sent + out->length > out->limit && out->error == 0)
+        out->error = -EFBIG;
     if (out->length > 0 && out->error == 0)
         out->error = xp_os_write_all(out->fd, out->buffer, out->length);
+    if (out->error == 0)
+        out->sent += out->length;
     out->length = 0;
     return out->error;
 }

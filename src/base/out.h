@@ -13,6 +13,9 @@ struct xp_out {
     size_t size;    /* of buffer */
     size_t length;  /* bytes waiting in it */
     uint64_t total; /* bytes accepted since the start, waiting ones included */
+    uint64_t limit; /* bytes that fd may be sent; 0: any. Beyond, nothing is sent and error becomes
+                       -EFBIG. Set by the owner after xp_out_init() */
+    uint64_t sent;  /* bytes that went to fd */
     int fd;         /* -1: memory only; what does not fit is cut and error becomes -ENOSPC */
     int error;      /* 0 or the first -errno */
 };

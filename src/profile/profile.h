@@ -21,14 +21,14 @@ struct xp_profile_options {
     uint64_t seed;             /* of the rounding of rows */
     uint64_t start_time_ns;    /* CLOCK_REALTIME at process start */
     const char *command;       /* command line, for the file's comments; borrowed for ever */
+    const char *unwinder;      /* who walks stacks, for the comments: "cfi" if NULL; borrowed */
 };
 
 /* Once. Prints "Starting tracking the heap" when prefix is set. 0 or -ENOMEM. */
 int xp_profile_init(const struct xp_profile_options *options);
 
-/* A sampled block was made; a record was taken by a free. Cheap; called outside every lock.
- * XP_NODE_NESTED is a node like any other. If the calling thread is inside one of these already
- * (a signal handler over it), the sum is kept apart and added later: nothing is dropped. */
+/* A sampled block was made; a record was taken by a free. Cheap; called outside every lock. Signal
+ * safe, also over itself. XP_NODE_NESTED is a node like any other. Nothing is dropped. */
 void xp_profile_note_alloc(const struct xp_record *record);
 void xp_profile_note_free(const struct xp_record *record);
 

@@ -69,6 +69,25 @@ TEST(the_first_write_error_sticks)
     close(fd);
 }
 
+TEST(not_one_byte_beyond_the_limit_is_sent)
+{
+    char buffer[8], got[64];
+    struct xp_out out;
+    int fds[2];
+
+    CHECK(pipe(fds) == 0);
+    xp_out_init(&out, fds[1], buffer, sizeof(buffer));
+    out.limit = 23;
+    xp_out_text(&out, "twenty-three characters");
+    CHECK_EQ(xp_out_flush(&out), 0);
+    CHECK_EQ(out.sent, 23);
+    xp_out_char(&out, '!');
+    CHECK_EQ(xp_out_flush(&out), -EFBIG);
+    CHECK_EQ(read(fds[0], got, sizeof(got)), 23);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 TEST(text_longer_than_the_buffer_arrives_whole)
 {
     char buffer[7], got[64];
