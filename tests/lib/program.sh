@@ -50,6 +50,7 @@ program_run()
 
 same_as_plain()
 {
+    [ -f "$XPROF_SO" ] || fail "no library $XPROF_SO"
     cat >"$TMP/script"
     program_run plain
     [ "$(cat "$TMP/plain/status")" = "${PROGRAM_STATUS:-0}" ] || {
