@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* names.c - asks one table after the other for the names of a module's addresses and sends them. */
+#include "report/names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/demangle.h"
+#include "report/symtab.h"
+
+/* Strings sent so far, by text: open addressing. */
+struct sent {
+    char *text;
+    uint32_t number;
+    uint32_t readable; /* for a linkage name: number of its readable form; HR_NONE not made yet */
+};
+
+struct finder {
+    struct hr_wire *wire;
+    const struct hr_names_job *job;
+    struct sent *table;
+    uint32_t used, room; /* power of two */
+    uint32_t next_number;
+    bool *found;                  /* per address: frames are sent */
+    struct hr_names_frame *lines; /* per address: a line without a function; file HR_NONE none */
+    struct hr_names_summary summary;
+};
+
+static void *must(void *memory)
+{
+    if (!memory)
+        hr_worker_out_of_memory();
+    return memory;
+}
+
+static uint32_t hash_text(const char *text, size_t length)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+static struct sent *slot_of(struct finder *f, const char *text, size_t length)
+{
+    uint32_t i = hash_text(text, length) & (f->room - 1);
+    while (f->table[i].text &&
+           (strncmp(f->table[i].text, text, length) != 0 || f->table[i].text[length] != 0))
+        i = (i + 1) & (f->room - 1);
+    return &f->table[i];
+}
+
+static void grow(struct finder *f)
+{
+    struct sent *old = f->table;
+    uint32_t old_room = f->room;
+    f->room = old_room ? old_room * 2 : 1024;
+    f->table = must(calloc(f->room, sizeof(*f->table)));
+    for (uint32_t i = 0; i < old_room; i++)
+        if (old[i].text)
+            *slot_of(f, old[i].text, strlen(old[i].text)) = old[i];
+    free(old);
+}
+
+static uint32_t send_string(struct finder *f, const char *text, size_t length)
+{
+    if (!text || length == 0)
+        return HR_NONE;
+    if (length > HR_NAMES_STRING_MAX)
+        length = HR_NAMES_STRING_MAX;
+    if (f->used >= f->room / 2)
+        grow(f);
+    struct sent *slot = slot_of(f, text, length);
+    if (!slot->text) {
+        *slot = (struct sent){
+            .text = must(strndup(text, length)), .number = f->next_number++, .readable = HR_NONE};
+        f->used++;
+        hr_wire_send(f->wire, HR_NAMES_STRING, text, length);
+    }
+    return slot->number;
+}
+
+/* Fills function and system_name of a frame. */
+static void send_name(struct finder *f, const char *name, size_t length, bool mangled,
+                      struct hr_names_frame *frame)
+{
+    frame->function = frame->system_name = HR_NONE;
+    if (!name || length == 0)
+        return;
+    frame->system_name = send_string(f, name, length);
+    struct sent *slot =
+        slot_of(f, name, length < HR_NAMES_STRING_MAX ? length : HR_NAMES_STRING_MAX);
+    if (slot->readable == HR_NONE) {
+        char *readable = must(mangled ? hr_demangle(slot->text, f->job->demangle)
+                                      : hr_demangle_qualified(slot->text, f->job->demangle));
+        char *key = must(strdup(slot->text));
+        uint32_t number = send_string(f, readable, strlen(readable));
+        slot = slot_of(f, key, strlen(key)); /* the table may have moved */
+        slot->readable = number;
+        free(readable);
+        free(key);
+    }
+    frame->function = slot->readable;
+}
+
+static void send_address(struct finder *f, uint32_t index, enum hr_rung rung,
+                         const struct hr_names_frame *frames, uint32_t count)
+{
+    struct {
+        struct hr_names_address head;
+        struct hr_names_frame frames[HR_NAMES_FRAMES_MAX];
+    } record;
+    record.head = (struct hr_names_address){.index = index, .rung = rung, .count = count};
+    memcpy(record.frames, frames, count * sizeof(*frames));
+    hr_wire_send(f->wire, HR_NAMES_ADDRESS, &record, sizeof(record.head) + count * sizeof(*frames));
+    f->found[index] = true;
+}
+
+static void take_dwarf(uint32_t index, const struct hr_dwarf_frame *from, uint32_t count,
+                       void *context)
+{
+    struct finder *f = context;
+    struct hr_names_frame frames[HR_NAMES_FRAMES_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = from[i].function;
+        send_name(f, name, name ? strlen(name) : 0, from[i].mangled, &frames[i]);
+        frames[i].file = send_string(f, from[i].file, from[i].file ? strlen(from[i].file) : 0);
+        frames[i].line = from[i].line;
+    }
+    if (count == 1 && frames[0].function == HR_NONE)
+        f->lines[index] = frames[0]; /* a symbol may know the function */
+    else
+        send_address(f, index, HR_RUNG_DWARF, frames, count);
+}
+
+static void note(struct finder *f, const struct hr_error *err)
+{
+    if (err->code && !f->summary.text[0])
+        snprintf(f->summary.text, sizeof(f->summary.text), "%.200s", err->text);
+}
+
+static void use_dwarf(struct finder *f, bool *mine)
+{
+    const struct hr_names_job *job = f->job;
+    const struct hr_dwarf_query query = {.elf = hr_module_dwarf(job->module),
+                                         .alt = job->module->alt,
+                                         .addresses = job->addresses,
+                                         .count = job->count,
+                                         .share = job->share,
+                                         .shares = job->shares,
+                                         .take = take_dwarf,
+                                         .context = f};
+    struct hr_dwarf_notes notes = {0};
+    struct hr_error err = {0};
+    int r = query.elf ? hr_dwarf_find(&query, mine, &notes, &err) : -ENODATA;
+    if (r == -ENOMEM)
+        hr_worker_out_of_memory();
+    if (r < 0) /* then the first share does all */
+        for (uint32_t i = 0; i < job->count; i++)
+            mine[i] = job->share == 0;
+    note(f, &err);
+    f->summary.damaged_units = notes.damaged_units;
+    f->summary.split_units = notes.split_units;
+    f->summary.missing_alt = notes.missing_alt;
+}
+
+static void use_table(struct finder *f, struct hr_elf *elf, enum hr_symtab table, const bool *mine)
+{
+    const struct hr_names_job *job = f->job;
+    uint64_t *addresses = must(malloc((job->count + 1) * sizeof(*addresses)));
+    uint32_t *indexes = must(malloc((job->count + 1) * sizeof(*indexes)));
+    struct hr_symbol *symbols = must(calloc(job->count + 1, sizeof(*symbols)));
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < job->count; i++)
+        if (mine[i] && !f->found[i]) {
+            indexes[count] = i;
+            addresses[count++] = job->addresses[i];
+        }
+    struct hr_error err = {0};
+    int r = count ? hr_symtab_find(elf, table, addresses, count, symbols, &err) : 0;
+    if (r == -ENOMEM)
+        hr_worker_out_of_memory();
+    note(f, &err);
+    for (uint32_t i = 0; r == 0 && i < count; i++) {
+        if (!symbols[i].name)
+            continue;
+        struct hr_names_frame frame = f->lines[indexes[i]];
+        enum hr_rung rung = frame.file != HR_NONE ? HR_RUNG_DWARF
+                            : table == HR_SYMTAB  ? HR_RUNG_SYMTAB
+                                                  : HR_RUNG_DYNSYM;
+        send_name(f, symbols[i].name, symbols[i].length, true, &frame);
+        send_address(f, indexes[i], rung, &frame, 1);
+    }
+    free(addresses);
+    free(indexes);
+    free(symbols);
+}
+
+static void use_symbols(struct finder *f, const bool *mine)
+{
+    const struct hr_module *module = f->job->module;
+    struct hr_elf *files[] = {module->elf, module->debug, NULL};
+    struct hr_error err = {0};
+    for (int i = 0; i < 2; i++)
+        if (files[i])
+            use_table(f, files[i], HR_SYMTAB, mine);
+    if (module->elf && hr_elf_open_minidebug(module->elf, &files[2], &err) == 0)
+        use_table(f, files[2], HR_SYMTAB, mine);
+    note(f, &err);
+    for (int i = 0; i < 2; i++)
+        if (files[i])
+            use_table(f, files[i], HR_DYNSYM, mine);
+    hr_elf_close(files[2]);
+}
+
+void hr_names_find(struct hr_wire *wire, const struct hr_names_job *job)
+{
+    struct finder f = {.wire = wire, .job = job};
+    bool *mine = must(calloc(job->count + 1, sizeof(*mine)));
+    f.found = must(calloc(job->count + 1, sizeof(*f.found)));
+    f.lines = must(malloc((job->count + 1) * sizeof(*f.lines)));
+    for (uint32_t i = 0; i < job->count; i++) {
+        f.lines[i] = (struct hr_names_frame){HR_NONE, HR_NONE, HR_NONE, 0};
+        mine[i] = true;
+    }
+    if (!job->symtab_only)
+        use_dwarf(&f, mine);
+    use_symbols(&f, mine);
+    /* A line without any function name is still worth sending. */
+    for (uint32_t i = 0; i < job->count; i++)
+        if (mine[i] && !f.found[i] && f.lines[i].file != HR_NONE)
+            send_address(&f, i, HR_RUNG_DWARF, &f.lines[i], 1);
+    hr_wire_send(wire, HR_NAMES_SUMMARY, &f.summary, sizeof(f.summary));
+    for (uint32_t i = 0; i < f.room; i++)
+        free(f.table[i].text);
+    free(f.table);
+    free(f.found);
+    free(f.lines);
+    free(mine);
+}
