@@ -287,6 +287,29 @@ int xp_os_getrlimit(int resource, struct rlimit64 *ret_limit)
     return (int)call(XP_OS_OTHER, SYS_prlimit64, 0, resource, 0, (long)ret_limit, 0, 0);
 }
 
+int xp_os_prlimit(pid_t pid, int resource, const struct rlimit64 *limit, struct rlimit64 *ret_old)
+{
+    /* Not failed by hooks: the program makes this call, we only stand in its way. */
+    return (int)raw6(SYS_prlimit64, pid, resource, (long)limit, (long)ret_old, 0, 0);
+}
+
+uintptr_t xp_os_brk_end(void)
+{
+    return (uintptr_t)raw6(SYS_brk, 0, 0, 0, 0, 0, 0);
+}
+
+bool xp_os_on_signal_stack(void)
+{
+    stack_t stack = {0};
+    return raw6(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0) == 0 && (stack.ss_flags & SS_ONSTACK);
+}
+
+void xp_os_exit(int status)
+{
+    for (;;)
+        raw6(SYS_exit_group, status, 0, 0, 0, 0, 0);
+}
+
 void xp_os_block_signals(uint64_t *ret_old)
 {
     uint64_t all = ~0ull;

@@ -64,6 +64,14 @@ int xp_os_futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t timeout
 int xp_os_futex_wake(_Atomic uint32_t *word, int count);
 int xp_os_random(void *buffer, size_t size); /* getrandom; never blocks */
 int xp_os_getrlimit(int resource, struct rlimit64 *ret_limit);
+/* prlimit64(2); either limit may be NULL. */
+int xp_os_prlimit(pid_t pid, int resource, const struct rlimit64 *limit,
+                  struct rlimit64 *ret_old);
+/* The end of the brk heap, which is never moved by us. */
+uintptr_t xp_os_brk_end(void);
+/* True when this thread runs on the stack that it gave to sigaltstack(2). */
+bool xp_os_on_signal_stack(void);
+_Noreturn void xp_os_exit(int status); /* exit_group: no handler runs */
 /* Blocks all signals for this thread; *ret_old takes the former mask. */
 void xp_os_block_signals(uint64_t *ret_old);
 void xp_os_restore_signals(const uint64_t *old);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* limits.c - calls of the program that change the ground we stand on: address-space limits and
+ * unloaded libraries. */
+
+/* Both setrlimit and setrlimit64 are defined here: the header must not make them one. */
+#undef _FILE_OFFSET_BITS
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "base/compiler.h"
+#include "base/os.h"
+#include "capture/modules.h"
+#include "core/heap.h"
+#include "preload/real.h"
+#include "preload/start.h"
+
+_Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "one layout, two names");
+
+static int set_limit(pid_t pid, int resource, const void *limit, void *old)
+{
+    const struct rlimit64 *wanted = limit;
+
+    /* A bad pointer is the kernel's to complain about. */
+    if (wanted && resource == RLIMIT_AS && (pid == 0 || pid == xp_os_getpid()) &&
+        xp_mode() == XP_MODE_OWN && xp_os_readable(wanted, sizeof(*wanted)) &&
+        wanted->rlim_cur != RLIM64_INFINITY)
+        xp_core_limit_address_space(wanted->rlim_cur);
+
+    int r = xp_os_prlimit(pid, resource, wanted, old);
+    if (r < 0) {
+        errno = -r;
+        return -1;
+    }
+    return 0;
+}
+
+XP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+    return set_limit(0, (int)resource, limit, NULL);
+}
+
+XP_EXPORT int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+    return set_limit(0, (int)resource, limit, NULL);
+}
+
+XP_EXPORT int prlimit(pid_t pid, enum __rlimit_resource resource, const struct rlimit *limit,
+                      struct rlimit *old)
+{
+    return set_limit(pid, (int)resource, limit, old);
+}
+
+XP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct rlimit64 *limit,
+                        struct rlimit64 *old)
+{
+    return set_limit(pid, (int)resource, limit, old);
+}
+
+/* Unlike dlopen, dlclose does not care who calls it. Before: a thread that captures meanwhile must
+ * not keep rules of code that goes; after: nor such as it learned while it went. */
+XP_EXPORT int dlclose(void *handle)
+{
+    int (*real)(void *) = (int (*)(void *))xp_real(XP_REAL_DLCLOSE);
+
+    if (xp_mode() != XP_MODE_OWN)
+        return real(handle);
+    xp_modules_changed();
+    int r = real(handle);
+    xp_modules_changed();
+    return r;
+}
