@@ -544,3 +544,11 @@ void xp_cfi_find(const uint8_t *frame_header, const struct xp_cfi_bounds *bounds
         return;
     ret_rule->kind = XP_CFI_STEP;
 }
+
+bool xp_cfi_begins(const uint8_t *frame_header, const struct xp_cfi_bounds *bounds,
+                   uintptr_t address)
+{
+    struct fde fde;
+
+    return find_fde(frame_header, bounds, address, &fde) && fde.begin == address;
+}

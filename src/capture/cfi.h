@@ -50,4 +50,8 @@ struct xp_cfi_bounds {
 void xp_cfi_find(const uint8_t *frame_header, const struct xp_cfi_bounds *bounds, uintptr_t address,
                  struct xp_cfi_rule *ret_rule);
 
+/* Does a description begin exactly at address? */
+bool xp_cfi_begins(const uint8_t *frame_header, const struct xp_cfi_bounds *bounds,
+                   uintptr_t address);
+
 #endif

@@ -97,9 +97,10 @@ XP_NOINLINE size_t xp_reference_walk(const struct xp_regs *regs, uintptr_t *pcs,
             break;
         }
         pcs[count++] = pc + interrupted;
-        interrupted = reference.is_signal_frame(&cursor) > 0;
         if (reference.step(&cursor) <= 0)
             break;
+        /* After the step it tells whether that was the step over a signal frame. */
+        interrupted = reference.is_signal_frame(&cursor) > 0;
     }
     *ret_cut = cut;
 out:

@@ -160,6 +160,15 @@ static void forget_old_turns(uint32_t generation)
     }
 }
 
+/* Two places that nobody describes end every stack that reaches them: the loader's first
+ * instructions, where programs begin; and a function whose very first byte is a "return address",
+ * which no call put there but makecontext() and its like. */
+static bool is_outermost(const struct xp_code *code, const struct xp_cfi_bounds *bounds,
+                         uintptr_t address)
+{
+    return code->is_loader || (code->low && xp_cfi_begins(code->frame_header, bounds, address + 1));
+}
+
 enum xp_frame_kind xp_rules_find_slow(uintptr_t address, uint32_t generation,
                                       struct xp_cfi_rule *ret_rule)
 {
@@ -186,8 +195,7 @@ enum xp_frame_kind xp_rules_find_slow(uintptr_t address, uint32_t generation,
         frame = XP_FRAME_END;
         break;
     case XP_CFI_NONE:
-        /* The loader's first instructions, where every program begins, have no description. */
-        frame = code.is_loader ? XP_FRAME_END : XP_FRAME_GUESS;
+        frame = is_outermost(&code, &bounds, address) ? XP_FRAME_END : XP_FRAME_GUESS;
         break;
     default:
         frame = XP_FRAME_GUESS;
