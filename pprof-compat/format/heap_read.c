@@ -498,7 +498,7 @@ int pp_heap_reader_finish(struct pp_heap_reader *r, struct pp_error *ret_error)
 bool pp_heap_detect(const char *bytes, size_t size)
 {
     static const char *const starts[] = {HEADER_START, "--- symbol", "%warn", JEMALLOC_START,
-                                         "# " PP_KEY_LIBXPROF};
+                                         ("# " PP_KEY_LIBXPROF)};
 
     for (size_t i = 0; i < XP_ARRAY_LENGTH(starts); i++) {
         if (starts_with(bytes, size, starts[i]))

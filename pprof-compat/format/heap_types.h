@@ -52,9 +52,7 @@ struct pp_mapping {
 };
 
 /* The keys of the '#' lines that are ours: "# KEY VALUE". ../FORMAT.md says what each holds. */
-#define PP_KEY_LIBXPROF                                                                            \
-    "libxprof" /* version of the writer; the first one: marks a file of ours                       \
-                */
+#define PP_KEY_LIBXPROF  "libxprof" /* the writer's version; first, and the mark of our files */
 #define PP_KEY_RUN       "run"
 #define PP_KEY_PID       "pid"
 #define PP_KEY_PPID      "ppid"
