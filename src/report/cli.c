@@ -73,8 +73,7 @@ static const struct option options[] = {
     {"ignore", NULL, TEXT, FIELD(ignore), 0, "REGEX", "leave out stacks with such a match", NULL},
 
     {"symbolize", NULL, SYMBOLS, 0, 0, "MODE",
-     "none, local (default), fastlocal (no DWARF), force; :demangle=none|full|templates",
-     "Symbols"},
+     "none, local (default), fastlocal, force; then :demangle=none, full, templates", "Symbols"},
     {"ignore_build_id", NULL, SWITCH, FIELD(ignore_build_id), 0, NULL,
      "use a file although its build id differs", NULL},
     {"symfs", NULL, TEXT, FIELD(symfs), 0, "DIR", "look for recorded paths below DIR", NULL},
@@ -389,11 +388,13 @@ void hr_cli_fini(struct hr_options *to)
 
 void hr_cli_help(FILE *out)
 {
-    fprintf(out, "usage: heapreport [options] [program or library ...] profile ...\n"
-                 "\n"
-                 "Says where the memory of a program is, from the .heap files that libxprof or\n"
-                 "gperftools wrote. - is standard input. Options may have one dash or two, may be\n"
-                 "cut while they stay unique, and take values as -x=v or -x v.\n");
+    fprintf(out,
+            "usage: heapreport [options] [program or library ...] profile ...\n"
+            "\n"
+            "Says where the memory of a program is, from the .heap files that libxprof or\n"
+            "gperftools wrote. Files are told apart by their content; a lone dash is standard\n"
+            "input. Options have one dash or two and may be cut while they stay unique; a value\n"
+            "stands behind = or is the next word.\n");
     for (size_t i = 0; i < XP_ARRAY_LENGTH(options); i++) {
         const struct option *option = &options[i];
         char names[64];
@@ -406,6 +407,6 @@ void hr_cli_help(FILE *out)
         fprintf(out, "  %-20s %s\n", names, option->help);
     }
     fprintf(out, "\n"
-                 "Exit status: 0 done, 1 a check failed, 2 wrong usage or unreadable input.\n"
+                 "Exit status: 0 done, 2 wrong usage or unreadable input.\n"
                  "heapreport(1) tells the rest.\n");
 }

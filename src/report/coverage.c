@@ -6,11 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_diagnoses(const void *x, const void *y, void *arg)
+/* One file with one complaint, in however many pieces it was mapped. */
+static uint64_t complaint(const struct hr_model *model, uint32_t mapping)
+{
+    return (uint64_t)model->mappings[mapping].path << 32 | model->mappings[mapping].diagnosis;
+}
+
+static int compare_complaints(const void *x, const void *y, void *arg)
 {
     const struct hr_model *model = arg;
     uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-    hr_string p = model->mappings[a].diagnosis, q = model->mappings[b].diagnosis;
+    uint64_t p = complaint(model, a), q = complaint(model, b);
 
     return p < q ? -1 : p > q ? 1 : a < b ? -1 : a > b;
 }
@@ -35,10 +41,9 @@ static uint32_t find_modules(const struct hr_model *model, uint32_t *order, uint
         if (model->mappings[i].diagnosis)
             order[found++] = i;
     }
-    qsort_r(order, found, sizeof(*order), compare_diagnoses, (void *)model);
+    qsort_r(order, found, sizeof(*order), compare_complaints, (void *)model);
     for (uint32_t i = 0; i < found; i++) {
-        bool same =
-            i && model->mappings[order[i]].diagnosis == model->mappings[order[i - 1]].diagnosis;
+        bool same = i && complaint(model, order[i]) == complaint(model, order[i - 1]);
 
         if (!same)
             to[count++] = (struct hr_uncovered){.mapping = order[i]};

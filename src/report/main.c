@@ -9,6 +9,7 @@
 #include "report/coverage.h"
 #include "report/filter.h"
 #include "report/inputs.h"
+#include "report/nodes.h"
 #include "report/output.h"
 #include "report/prune.h"
 #include "report/render.h"
@@ -75,7 +76,7 @@ static int symbolize(struct hr_options *options, struct hr_inputs *inputs, struc
             .symtab_only = options->symbols == HR_SYMBOLS_FAST,
         };
 
-        (void)how;
+        r = hr_symbolize(inputs->model, &how, err);
     }
     free(copy);
     if (r == 0 && hr_prune(inputs->model) < 0)
@@ -108,6 +109,8 @@ static void tell_modules(const struct hr_model *model, enum hr_value value, int6
         const char *share = hr_format_percent(percent, coverage.modules[i].value, total);
 
         fputs("heapreport: ", stderr);
+        hr_render_text(hr_base_name(hr_string_text(model, mapping->path)), stderr);
+        fputs(": ", stderr);
         hr_render_text(hr_string_text(model, mapping->diagnosis), stderr);
         fprintf(stderr, " (%s of %s)\n", share + strspn(share, " "), hr_value_name(value));
     }

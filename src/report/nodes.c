@@ -68,7 +68,7 @@ static int grow(struct making *making)
     return 0;
 }
 
-static const char *base_name(const char *path)
+const char *hr_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
@@ -102,7 +102,7 @@ static int name_node(struct hr_model *model, struct hr_node *node)
     else if (*function)
         length = asprintf(&place, "%s", "");
     else if (*object)
-        length = asprintf(&place, "[%s]", base_name(object));
+        length = asprintf(&place, "[%s]", hr_base_name(object));
     else
         length = asprintf(&place, "<unknown>");
     if (length < 0)
@@ -123,7 +123,7 @@ static hr_string clean_path(struct hr_model *model, hr_string path)
 {
     const char *text = hr_string_text(model, path);
 
-    if (!strstr(text, "//") && !strstr(text, "./"))
+    if (*text != '.' && !strstr(text, "//") && !strstr(text, "/."))
         return path;
 
     char *clean = malloc(strlen(text) + 2), *end = clean;

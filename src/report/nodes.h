@@ -34,6 +34,8 @@ struct hr_nodes {
 /* 0 or -ENOMEM. The names are interned in model. */
 int hr_nodes_make(struct hr_model *model, enum hr_granularity granularity,
                   struct hr_nodes *ret_nodes);
+/* What stands behind the last slash. */
+const char *hr_base_name(const char *path);
 void hr_nodes_free(struct hr_nodes *nodes);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* render.c - picks the renderer, and writes the heading that reports share. */
+#include "report/nodes.h"
 #include "report/render.h"
 
 #include <string.h>
@@ -56,10 +57,8 @@ void hr_render_labels(const struct hr_view *view, FILE *out)
     uint32_t mapping = hr_render_main_mapping(model);
 
     if (*program) {
-        const char *slash = strrchr(program, '/');
-
         fputs("File: ", out);
-        hr_render_text(slash && slash[1] ? slash + 1 : program, out);
+        hr_render_text(hr_base_name(program), out);
         putc('\n', out);
     }
     if (mapping != HR_NONE && model->mappings[mapping].build_id)

@@ -99,8 +99,10 @@ static struct wanted *collect(const struct work *w, uint32_t *ret_count)
     return wanted;
 }
 
-static int make_target(struct work *w, const struct wanted *wanted, uint32_t count)
+/* first and count: the addresses of one module in all. */
+static int make_target(struct work *w, const struct wanted *all, uint32_t first, uint32_t count)
 {
+    const struct wanted *wanted = all + first;
     struct target *t = &w->targets[wanted->module];
     t->module = &w->modules->modules[wanted->module];
     t->addresses = malloc(count * sizeof(*t->addresses));
@@ -110,7 +112,7 @@ static int make_target(struct work *w, const struct wanted *wanted, uint32_t cou
     for (uint32_t i = 0; i < count; i++) {
         if (i > 0 && wanted[i].vaddr == wanted[i - 1].vaddr)
             continue;
-        t->places[t->count].location_first = i;
+        t->places[t->count].location_first = first + i;
         t->addresses[t->count++] = wanted[i].vaddr;
     }
     return 0;
@@ -124,7 +126,7 @@ static int make_targets(struct work *w, const struct wanted *wanted, uint32_t co
     for (uint32_t first = 0, last; first < count; first = last) {
         for (last = first; last < count && wanted[last].module == wanted[first].module;)
             last++;
-        int r = make_target(w, wanted + first, last - first);
+        int r = make_target(w, wanted, first, last - first);
         if (r < 0)
             return r;
     }
