@@ -65,8 +65,7 @@ int xp_os_futex_wake(_Atomic uint32_t *word, int count);
 int xp_os_random(void *buffer, size_t size); /* getrandom; never blocks */
 int xp_os_getrlimit(int resource, struct rlimit64 *ret_limit);
 /* prlimit64(2); either limit may be NULL. */
-int xp_os_prlimit(pid_t pid, int resource, const struct rlimit64 *limit,
-                  struct rlimit64 *ret_old);
+int xp_os_prlimit(pid_t pid, int resource, const struct rlimit64 *limit, struct rlimit64 *ret_old);
 /* The end of the brk heap, which is never moved by us. */
 uintptr_t xp_os_brk_end(void);
 /* True when this thread runs on the stack that it gave to sigaltstack(2). */

@@ -28,7 +28,10 @@ scripts=$(for file in $files; do
 done)
 
 claim_none "C files begin with the licence line" "$(for file in $code; do
-    [ "$(head -n 1 "$file")" = '/* SPDX-License-Identifier: MIT */' ] || echo "$file"
+    case $(head -n 1 "$file") in
+    '/* SPDX-License-Identifier: MIT */' | '// SPDX-License-Identifier: MIT') ;;
+    *) echo "$file" ;;
+    esac
 done)"
 
 # The name of a unit test is its file's, and its claims say the rest.
@@ -36,7 +39,7 @@ claim_none "the second line of a C file names it and says what happens there" "$
     [ "${file#tests/unit/}" = "$file" ] || continue
     second=$(sed -n 2p "$file")
     case $second in
-    "/* ${file##*/} - "?*) ;;
+    "/* ${file##*/} - "?* | "// ${file##*/} - "?*) ;;
     *) echo "$file: $second" ;;
     esac
 done)"
@@ -45,7 +48,7 @@ claim_none "scripts carry the licence line" "$(for file in $scripts; do
     head -n 3 "$file" | grep -qx '# SPDX-License-Identifier: MIT' || echo "$file"
 done)"
 
-claim_none "no file is a bag" "$(grep -E '(^|/)(utils?|misc|common|helpers?)(\.|/|$|_)' <<<"$files" || true)"
+claim_none "no file is a bag" "$(grep -E '(^|/)(utils?|misc|common|helpers)(\.|/|$|_)' <<<"$files" || true)"
 
 claim_none "the top level holds what DESIGN.md names and nothing else" "$(sed 's|/.*||' <<<"$files" | sort -u |
     grep -vxE 'meson\.build|meson_options\.txt|README\.md|HACKING\.md|NEWS\.md|LICENSE|\.ci|src|pprof-compat|tests|examples|man|\.clang-format|\.editorconfig|\.gitattributes|\.gitignore' || true)"

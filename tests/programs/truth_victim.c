@@ -18,6 +18,13 @@
 
 #define MIB 1048576.0
 
+/* Neither inlined nor copied for one caller: one function, one place. */
+#if __has_attribute(noipa)
+#define OPAQUE __attribute__((noipa))
+#else
+#define OPAQUE __attribute__((noinline))
+#endif
+
 /* operator new; there under the library, else absent. */
 extern void *_Znwm(size_t size) __attribute__((weak));
 
@@ -66,7 +73,7 @@ static double mebibytes;
 /* A site returns what the allocator gave. The asm keeps the call from becoming a jump, and its text
  * keeps the compiler from making one function out of sites that look the same. */
 #define SITE(name, call)                                                                           \
-    __attribute__((noinline, noclone)) static void *name(void *old, size_t size)                   \
+    OPAQUE static void *name(void *old, size_t size)                                               \
     {                                                                                              \
         void *p = ((void)old, (call));                                                             \
         __asm__ volatile("# " #name : "+r"(p) : : "memory");                                       \
@@ -87,7 +94,7 @@ SITE(site_operator_new, _Znwm(size))
 SITE(site_threads_short, malloc(size))
 SITE(site_threads_exchange, malloc(size))
 
-__attribute__((noinline, noclone)) static void *site_aligned(void *old, size_t size)
+OPAQUE static void *site_aligned(void *old, size_t size)
 {
     void *p = NULL;
     switch (size & 3) {

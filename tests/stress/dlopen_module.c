@@ -10,8 +10,15 @@ void *stress_module_run(stress_call call, void *arg, size_t depth);
 #define SHAPE 1
 #endif
 
+/* Neither inlined nor copied for one caller: one function, one place. */
+#if __has_attribute(noipa)
+#define OPAQUE __attribute__((noipa))
+#else
+#define OPAQUE __attribute__((noinline))
+#endif
+
 /* Frames of SHAPE * 104 bytes, entered depth times; the compiler may not merge or drop them. */
-__attribute__((noinline, noclone)) static void *deeper(stress_call call, void *arg, size_t depth)
+OPAQUE static void *deeper(stress_call call, void *arg, size_t depth)
 {
     volatile char room[SHAPE * 104];
 

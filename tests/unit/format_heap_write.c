@@ -198,7 +198,7 @@ TEST(what_is_written_is_read_back_equal_in_pieces_of_any_size)
 
     pp_heap_write_header(&out, &totals);
     pp_heap_write_comment(&out, PP_KEY_LIBXPROF, XP_VERSION, strlen(XP_VERSION));
-    pp_heap_write_comment(&out, PP_KEY_COMMAND, "sh -c 'a\nb\\n\x7f'", 16);
+    pp_heap_write_comment(&out, PP_KEY_COMMAND, "sh -c 'a\nb\\n\x7f'", 14);
     pp_heap_write_row(&out, &rows[0]);
     pp_heap_write_row(&out, &rows[1]);
     pp_heap_write_maps_start(&out);
