@@ -119,7 +119,7 @@ static void check_row(const struct image *image, uint64_t address, const char *l
 
     while (count < 24 && sscanf(line, "%23s%n", words[count], &used) == 1) {
         line += used;
-        count++;
+        count += words[count][0] != '('; /* "r10 (r10)" is one value */
     }
     if (count < 1)
         return;
