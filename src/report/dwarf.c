@@ -13,6 +13,7 @@
 #include <libdwarf/libdwarf.h>
 
 #include "report/demangle.h"
+#include "report/dwarf_lines.h"
 
 #define REFERENCE_DEPTH_MAX 16
 #define SCOPE_DEPTH_MAX     64
@@ -110,6 +111,16 @@ static int load_sections(struct hr_elf *elf, struct dwarf_sections *s, struct hr
     return 0;
 }
 
+static void find_section(const struct dwarf_sections *s, const char *name, const uint8_t **ret_data,
+                         uint64_t *ret_size)
+{
+    for (uint32_t i = 1; i < s->count; i++)
+        if (strcmp(s->section[i].name, name) == 0) {
+            *ret_data = s->section[i].data;
+            *ret_size = s->section[i].size;
+        }
+}
+
 /* ---- state ---- */
 
 struct unit {
@@ -161,10 +172,7 @@ struct dwarf {
     bool qualify; /* its language has scopes */
     const uint32_t *indexes;
     uint32_t index_count; /* addresses in it, ascending */
-    Dwarf_Line_Context lines;
-    char **files; /* by file number, made when used */
-    uint32_t file_count;
-    char *directory;
+    struct hr_lines *lines;
     /* offsets of the children of one unit, for finding the scope of a DIE */
     Dwarf_Off top_unit;
     Dwarf_Off *top;
@@ -383,6 +391,20 @@ static uint32_t lower_bound(const uint64_t *addresses, uint32_t count, uint64_t 
     return low;
 }
 
+/* First index into d->indexes whose address is >= value. */
+static uint32_t first_in_unit(const struct dwarf *d, uint64_t value)
+{
+    uint32_t low = 0, high = d->index_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (d->query->addresses[d->indexes[middle]] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static void choose_unit(struct dwarf *d, uint64_t low, uint64_t high, void *context)
 {
     struct unit *unit = context;
@@ -515,153 +537,42 @@ static void split_units(struct dwarf *d, bool *mine)
         mine[i] = d->places[i].unit ? d->units[d->places[i].unit - 1].hit : q->share == 0;
 }
 
-/* ---- lines and files of the unit ---- */
+/* ---- lines of the unit ---- */
 
-/* A path of up to three parts; an absolute one cuts what stands before. Malloc'd, or NULL. */
-static char *join_path(const char *a, const char *b, const char *c)
+static void use_row(uint64_t low, uint64_t high, uint64_t file, uint64_t line, void *context)
 {
-    const char *parts[] = {a ? a : "", b ? b : "", c ? c : ""};
-    size_t first = 0, length = 0;
-    for (size_t i = 0; i < 3; i++) {
-        if (parts[i][0] == '/')
-            first = i;
-        length += strlen(parts[i]) + 1;
-    }
-    char *path = malloc(length + 1);
-    if (!path)
-        return NULL;
-    size_t at = 0;
-    for (size_t i = first; i < 3; i++) {
-        size_t n = strlen(parts[i]);
-        if (n == 0)
-            continue;
-        if (at > 0 && path[at - 1] != '/')
-            path[at++] = '/';
-        memcpy(path + at, parts[i], n);
-        at += n;
-    }
-    path[at] = 0;
-    return path;
-}
-
-static char *make_file(struct dwarf *d, uint32_t number)
-{
-    const char *name, *directory = NULL;
-    Dwarf_Unsigned directory_index, modified, length;
-    Dwarf_Form_Data16 *md5;
-    Dwarf_Error error = NULL;
-    int r = dwarf_srclines_files_data_b(d->lines, number, &name, &directory_index, &modified,
-                                        &length, &md5, &error);
-    if (r == DW_DLV_ERROR)
-        failed(d, error);
-    if (r != DW_DLV_OK || !name)
-        return NULL;
-    if (name[0] != '/' && (directory_index > 0 || d->unit->version >= 5)) {
-        error = NULL;
-        r = dwarf_srclines_include_dir_data(d->lines, (Dwarf_Signed)directory_index, &directory,
-                                            &error);
-        if (r == DW_DLV_ERROR)
-            failed(d, error);
-        if (r != DW_DLV_OK)
-            directory = NULL;
-    }
-    return join_path(d->directory, directory, name);
-}
-
-/* NULL: unknown. Valid until the unit is left. */
-static const char *file_of(struct dwarf *d, uint64_t number)
-{
-    if (number >= d->file_count)
-        return NULL;
-    if (!d->files[number])
-        d->files[number] = make_file(d, (uint32_t)number);
-    return d->files[number];
-}
-
-/* Gives the addresses in [row, end) their line. */
-static void use_row(struct dwarf *d, Dwarf_Line row, uint64_t low, uint64_t high)
-{
-    const struct hr_dwarf_query *q = d->query;
-    uint32_t first = 0, last = d->index_count;
-    while (first < last) {
-        uint32_t middle = first + (last - first) / 2;
-        if (q->addresses[d->indexes[middle]] < low)
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    for (; first < d->index_count && q->addresses[d->indexes[first]] < high; first++) {
-        struct place *place = &d->places[d->indexes[first]];
-        Dwarf_Unsigned number, line;
-        Dwarf_Error error = NULL;
+    struct dwarf *d = context;
+    for (uint32_t i = first_in_unit(d, low);
+         i < d->index_count && d->query->addresses[d->indexes[i]] < high; i++) {
+        struct place *place = &d->places[d->indexes[i]];
         if (place->has_row)
             continue;
-        if (dwarf_line_srcfileno(row, &number, &error) != DW_DLV_OK ||
-            dwarf_lineno(row, &line, &error) != DW_DLV_OK) {
-            failed(d, error);
-            continue;
-        }
         place->has_row = true;
-        place->file = file_of(d, number);
-        place->line = (uint32_t)line;
+        place->file = hr_lines_file(d->lines, file);
+        place->line = line <= UINT32_MAX ? (uint32_t)line : 0;
     }
 }
 
-static int read_rows(struct dwarf *d)
+static int read_lines(struct dwarf *d, Dwarf_Die die)
 {
-    Dwarf_Line *rows;
-    Dwarf_Signed count;
+    struct hr_lines_input input = {.directory = get_text(d, die, DW_AT_comp_dir)};
+    Dwarf_Attribute attribute;
     Dwarf_Error error = NULL;
-    int r = dwarf_srclines_from_linecontext(d->lines, &rows, &count, &error);
-    if (r == DW_DLV_ERROR)
-        return failed(d, error);
-    if (r != DW_DLV_OK)
+    if (!get_attribute(d, die, DW_AT_stmt_list, &attribute))
         return 0;
-    Dwarf_Line previous = NULL;
-    Dwarf_Addr previous_address = 0, sequence = 0;
-    for (Dwarf_Signed i = 0; i < count; i++) {
-        Dwarf_Addr address;
-        Dwarf_Bool end;
-        error = NULL;
-        if (dwarf_lineaddr(rows[i], &address, &error) != DW_DLV_OK ||
-            dwarf_lineendsequence(rows[i], &end, &error) != DW_DLV_OK)
-            return failed(d, error);
-        if (!previous)
-            sequence = address;
-        else if (previous_address < address && sequence > 1)
-            use_row(d, previous, previous_address, address);
-        previous = end ? NULL : rows[i];
-        previous_address = address;
-    }
-    return 0;
-}
-
-static int open_lines(struct dwarf *d, Dwarf_Die die)
-{
-    Dwarf_Unsigned version;
-    Dwarf_Small tables;
-    Dwarf_Error error = NULL;
-    int r = dwarf_srclines_b(die, &version, &tables, &d->lines, &error);
-    if (r == DW_DLV_ERROR)
+    Dwarf_Off offset;
+    int status = dwarf_global_formref(attribute, &offset, &error);
+    dwarf_dealloc(d->dbg, attribute, DW_DLA_ATTR);
+    if (status == DW_DLV_ERROR)
         return failed(d, error);
-    if (r != DW_DLV_OK) {
-        d->lines = NULL;
-        return 0;
-    }
-    Dwarf_Signed first, count, end;
-    error = NULL;
-    r = dwarf_srclines_files_indexes(d->lines, &first, &count, &end, &error);
-    if (r == DW_DLV_ERROR)
-        return failed(d, error);
-    if (r == DW_DLV_OK && end > 0 && end < INT32_MAX) {
-        d->files = calloc((size_t)end, sizeof(*d->files));
-        if (!d->files) {
-            d->no_memory = true;
-            return -ENOMEM;
-        }
-        d->file_count = (uint32_t)end;
-    }
-    return 0;
+    input.offset = offset;
+    find_section(&d->sections, ".debug_line", &input.line, &input.line_size);
+    find_section(&d->sections, ".debug_line_str", &input.line_str, &input.line_str_size);
+    find_section(&d->sections, ".debug_str", &input.str, &input.str_size);
+    int r = hr_lines_open(&input, &d->lines);
+    if (r == -ENOMEM)
+        d->no_memory = true;
+    return r < 0 ? r : hr_lines_each(d->lines, use_row, d);
 }
 
 /* ---- names of functions ---- */
@@ -1008,16 +919,9 @@ static void visit_range(struct dwarf *d, uint64_t low, uint64_t high, void *cont
 {
     struct visit *visit = context;
     const struct hr_dwarf_query *q = d->query;
-    uint32_t first = 0, last = d->index_count;
-    while (first < last) {
-        uint32_t middle = first + (last - first) / 2;
-        if (q->addresses[d->indexes[middle]] < low)
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    for (; first < d->index_count && q->addresses[d->indexes[first]] < high; first++) {
-        struct place *place = &d->places[d->indexes[first]];
+    for (uint32_t i = first_in_unit(d, low);
+         i < d->index_count && q->addresses[d->indexes[i]] < high; i++) {
+        struct place *place = &d->places[d->indexes[i]];
         if (visit->offset == visit->function ? place->function != 0
                                              : place->function != visit->function)
             continue;
@@ -1031,9 +935,8 @@ static void visit_range(struct dwarf *d, uint64_t low, uint64_t high, void *cont
 static void only_look(struct dwarf *d, uint64_t low, uint64_t high, void *context)
 {
     bool *hit = context;
-    const struct hr_dwarf_query *q = d->query;
-    uint32_t i = lower_bound(q->addresses, q->count, low);
-    *hit = *hit || (i < q->count && q->addresses[i] < high);
+    uint32_t i = first_in_unit(d, low);
+    *hit = *hit || (i < d->index_count && d->query->addresses[d->indexes[i]] < high);
 }
 
 struct walk {
@@ -1173,12 +1076,8 @@ static void read_unit(struct dwarf *d)
         d->notes->damaged_units++;
         return;
     }
-    const char *directory = get_text(d, die, DW_AT_comp_dir);
-    d->directory = directory ? strdup(directory) : NULL;
     d->qualify = has_scopes(d, die);
-    int r = open_lines(d, die);
-    if (r == 0 && d->lines)
-        r = read_rows(d);
+    int r = read_lines(d, die);
     if (!is_skeleton(d, die)) {
         const struct walk walk = {0};
         int w = walk_children(d, die, &walk);
@@ -1210,7 +1109,7 @@ static void emit(struct dwarf *d, uint32_t index)
         const struct chain_link *link = &place->chain[i - 1];
         frames[count++] = (struct hr_dwarf_frame){
             .function = link->name, .mangled = link->mangled, .file = file, .line = line};
-        file = file_of(d, link->call_file);
+        file = d->lines ? hr_lines_file(d->lines, link->call_file) : NULL;
         line = link->call_line;
     }
     d->query->take(index, frames, count, d->query->context);
@@ -1222,16 +1121,8 @@ static void leave_unit(struct dwarf *d)
         free(d->places[d->indexes[i]].chain);
         d->places[d->indexes[i]].chain = NULL;
     }
-    for (uint32_t i = 0; i < d->file_count; i++)
-        free(d->files[i]);
-    free(d->files);
-    free(d->directory);
-    if (d->lines)
-        dwarf_srclines_dealloc_b(d->lines);
-    d->files = NULL;
-    d->directory = NULL;
+    hr_lines_close(d->lines);
     d->lines = NULL;
-    d->file_count = 0;
 }
 
 /* ---- */
