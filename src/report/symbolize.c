@@ -2,6 +2,7 @@
 /* symbolize.c - cuts the work into jobs for workers, and puts what they send into the model. */
 #include "report/symbolize.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +13,15 @@
 #include "report/names.h"
 #include "report/worker.h"
 
-/* A unit takes about 20 ns per byte of .debug_info: below this a second process costs more than it
- * saves. */
-#define SHARE_BYTES   (UINT64_C(4) << 20)
-#define SHARES_MAX    8u
-#define WORKERS_MAX   8u
-#define TIMEOUT_S     60u
-#define MEMORY_MAX    (UINT64_C(4) << 30)
-#define ADDRESS_BYTES 4096u /* cost of one address, in bytes of debug information */
+/* Debug information takes about 8 ns a byte: below this a second process costs more than it saves.
+ * Each process unpacks a compressed file for itself, which takes longer than reading it. */
+#define SHARE_BYTES        (UINT64_C(8) << 20)
+#define SHARE_BYTES_PACKED (UINT64_C(32) << 20)
+#define SHARES_MAX         8u
+#define WORKERS_MAX        8u
+#define TIMEOUT_S          60u
+#define MEMORY_MAX         (UINT64_C(4) << 30)
+#define ADDRESS_BYTES      4096u /* cost of one address, in bytes of debug information */
 
 /* The names of one address of a module. */
 struct place {
@@ -141,6 +143,12 @@ static uint64_t section_size(struct hr_elf *elf, const char *name)
     return section ? section->size : 0;
 }
 
+static bool is_packed(struct hr_elf *elf)
+{
+    const struct hr_elf_section *info = elf ? hr_elf_find_section(elf, ".debug_info") : NULL;
+    return info && ((info->flags & SHF_COMPRESSED) || strncmp(info->name, ".z", 2) == 0);
+}
+
 static unsigned worker_count(const struct hr_symbolize_options *options)
 {
     if (options->workers)
@@ -182,7 +190,7 @@ static int make_jobs(struct work *w)
         uint64_t all = t->count * (uint64_t)ADDRESS_BYTES;
         if (size > all)
             size = all; /* units without an address are not read */
-        uint64_t shares = size / SHARE_BYTES + 1;
+        uint64_t shares = size / (is_packed(dwarf) ? SHARE_BYTES_PACKED : SHARE_BYTES) + 1;
         if (shares > workers)
             shares = workers;
         if (shares > SHARES_MAX)
