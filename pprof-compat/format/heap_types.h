@@ -52,24 +52,26 @@ struct pp_mapping {
 };
 
 /* The keys of the '#' lines that are ours: "# KEY VALUE". ../FORMAT.md says what each holds. */
-#define PP_KEY_LIBXPROF  "libxprof" /* the writer's version; first, and the mark of our files */
-#define PP_KEY_RUN       "run"
-#define PP_KEY_PID       "pid"
-#define PP_KEY_PPID      "ppid"
-#define PP_KEY_COMMAND   "command"
-#define PP_KEY_STARTED   "started"
-#define PP_KEY_TIME      "time"
-#define PP_KEY_SEQUENCE  "sequence"
-#define PP_KEY_REASON    "reason"
-#define PP_KEY_INTERVAL  "interval"
-#define PP_KEY_UNWINDER  "unwinder"
-#define PP_KEY_NODES     "nodes"
-#define PP_KEY_CAPTURES  "captures"
-#define PP_KEY_DROPS     "drops"
-#define PP_KEY_RSS       "rss"
-#define PP_KEY_ALLOCATOR "allocator"
-#define PP_KEY_BUILD_ID  "buildid" /* inside MAPPED_LIBRARIES, before the line it speaks of */
-#define PP_KEY_END       "end"     /* the last line of a file of ours */
+#define PP_KEY_LIBXPROF   "libxprof" /* the writer's version; first, and the mark of our files */
+#define PP_KEY_RUN        "run"
+#define PP_KEY_PID        "pid"
+#define PP_KEY_PPID       "ppid"
+#define PP_KEY_COMMAND    "command"
+#define PP_KEY_STARTED    "started"
+#define PP_KEY_TIME       "time"
+#define PP_KEY_SEQUENCE   "sequence"
+#define PP_KEY_REASON     "reason"
+#define PP_KEY_INTERVAL   "interval"
+#define PP_KEY_UNWINDER   "unwinder"
+#define PP_KEY_NODES      "nodes"
+#define PP_KEY_CAPTURES   "captures"
+#define PP_KEY_VERIFIED   "verified"
+#define PP_KEY_DIFFERENCE "difference"
+#define PP_KEY_DROPS      "drops"
+#define PP_KEY_RSS        "rss"
+#define PP_KEY_ALLOCATOR  "allocator"
+#define PP_KEY_BUILD_ID   "buildid" /* inside MAPPED_LIBRARIES, before the line it speaks of */
+#define PP_KEY_END        "end"     /* the last line of a file of ours */
 
 /* Keys under which the reader passes on lines that are not '#' lines. */
 #define PP_KEY_WARN   "warn"   /* a "%warn" line */

@@ -14,7 +14,7 @@
 /* A value under construction; long enough for each of ours but the texts of others. */
 struct value {
     struct xp_out out;
-    char buffer[256];
+    char buffer[1024]; /* two stacks of XP_DIFFERENCE_FRAMES are the longest */
 };
 
 static void begin(struct value *v)
@@ -106,6 +106,32 @@ static void resident(struct xp_out *out)
         end(&v, out, PP_KEY_RSS);
 }
 
+static void stack(struct value *v, const char *whose, size_t count, const uintptr_t *pcs)
+{
+    named(v, whose, count);
+    for (size_t i = 0; i < count; i++) {
+        xp_out_text(&v->out, " 0x");
+        xp_out_hex(&v->out, pcs[i], 0);
+    }
+}
+
+/* The first stacks that the reference sees otherwise. */
+static void differences(struct xp_out *out)
+{
+    struct xp_capture_difference kept[4];
+    struct value v;
+
+    size_t n = xp_capture_differences(kept, XP_ARRAY_LENGTH(kept));
+    for (size_t i = 0; i < n; i++) {
+        begin(&v);
+        named(&v, "frame", kept[i].first);
+        named(&v, "from", kept[i].skipped);
+        stack(&v, "ours", kept[i].ours_count, kept[i].ours);
+        stack(&v, "theirs", kept[i].theirs_count, kept[i].theirs);
+        end(&v, out, PP_KEY_DIFFERENCE);
+    }
+}
+
 static void captures(struct xp_out *out)
 {
     struct xp_capture_stats stats;
@@ -125,6 +151,14 @@ static void captures(struct xp_out *out)
     named(&v, "no-cfi", stats.no_cfi);
     named(&v, "bad", stats.bad);
     end(&v, out, PP_KEY_CAPTURES);
+
+    if (stats.verified) {
+        begin(&v);
+        xp_out_unsigned(&v.out, stats.verified, 0);
+        named(&v, "differ", stats.verify_differs);
+        end(&v, out, PP_KEY_VERIFIED);
+        differences(out);
+    }
 
     begin(&v);
     named(&v, "tree", stats.tree_full);
