@@ -127,6 +127,7 @@ int xp_dump_write(int fd, const struct xp_facts *facts, uint64_t seed)
 {
     struct gathering g = {.failed = false};
     struct workspace *work = xp_meta_map(sizeof(*work));
+    struct xp_maps maps = {0};
     struct xp_out out;
     bool has_nested;
 
@@ -136,14 +137,16 @@ int xp_dump_write(int fd, const struct xp_facts *facts, uint64_t seed)
 
     xp_out_init(&out, fd, work->buffer, sizeof(work->buffer));
     out.limit = room_of(fd);
+    xp_maps_read(&maps);
     struct pp_counts total = total_of(&g.table, seed);
     pp_heap_write_header(&out, &total);
     xp_facts_write(&out, facts);
     write_rows(&out, &g.table, seed, work->pcs, &has_nested);
-    xp_maps_write(&out, has_nested);
+    xp_maps_write(&maps, &out, has_nested);
     pp_heap_write_end(&out);
     r = xp_out_flush(&out);
 out:
+    xp_maps_fini(&maps);
     xp_table_fini(&g.table);
     xp_meta_unmap(work, sizeof(*work));
     return r;

@@ -40,13 +40,8 @@ static bool block_reserve(struct block *block, size_t more)
     return true;
 }
 
-static void block_fini(struct block *block)
-{
-    xp_meta_unmap(block->start, block->size);
-}
-
 /* The whole of /proc/self/maps, however long; false when it cannot be had. */
-static bool read_maps(struct block *text)
+static bool read_text(struct block *text)
 {
     int fd = xp_os_open(PROC_MAPS, O_RDONLY, 0);
     ssize_t n = -1;
@@ -62,6 +57,24 @@ static bool read_maps(struct block *text)
     }
     xp_os_close(fd);
     return n == 0 && text->used > 0;
+}
+
+void xp_maps_read(struct xp_maps *ret_maps)
+{
+    struct block text = {0};
+
+    xp_modules_changed();
+    if (!read_text(&text)) {
+        xp_meta_unmap(text.start, text.size);
+        text = (struct block){0};
+    }
+    *ret_maps = (struct xp_maps){.text = text.start, .length = text.used, .size = text.size};
+}
+
+void xp_maps_fini(struct xp_maps *maps)
+{
+    xp_meta_unmap(maps->text, maps->size);
+    *maps = (struct xp_maps){0};
 }
 
 static void keep_module(const struct xp_module *module, void *arg)
@@ -123,11 +136,11 @@ static void write_kernel_mapping(struct writer *w, const struct pp_mapping *m)
 }
 
 /* The next line of text that is a mapping; false at the end. */
-static bool next_mapping(const struct block *text, size_t *at, struct pp_mapping *ret_mapping)
+static bool next_mapping(const struct xp_maps *maps, size_t *at, struct pp_mapping *ret_mapping)
 {
-    while (*at < text->used) {
-        const char *line = text->start + *at;
-        const char *newline = memchr(line, '\n', text->used - *at);
+    while (*at < maps->length) {
+        const char *line = maps->text + *at;
+        const char *newline = memchr(line, '\n', maps->length - *at);
         if (!newline)
             return false;
         *at += (size_t)(newline - line) + 1;
@@ -144,25 +157,25 @@ static bool same_file(const struct pp_mapping *a, const struct pp_mapping *b)
 }
 
 /* The program headers lie in the program's file, also when it was started through ld.so. */
-static struct pp_mapping program_mapping(const struct block *text)
+static struct pp_mapping program_mapping(const struct xp_maps *maps)
 {
     uintptr_t headers = getauxval(AT_PHDR);
     struct pp_mapping m;
 
-    for (size_t at = 0; next_mapping(text, &at, &m);) {
+    for (size_t at = 0; next_mapping(maps, &at, &m);) {
         if (headers >= m.start && headers < m.limit)
             return m;
     }
     return (struct pp_mapping){0};
 }
 
-static void write_kernel_mappings(struct writer *w, const struct block *text)
+static void write_kernel_mappings(struct writer *w, const struct xp_maps *maps)
 {
-    struct pp_mapping program = program_mapping(text);
+    struct pp_mapping program = program_mapping(maps);
 
     for (int turn = 0; turn < 2; turn++) {
         struct pp_mapping m;
-        for (size_t at = 0; next_mapping(text, &at, &m);) {
+        for (size_t at = 0; next_mapping(maps, &at, &m);) {
             if (m.executable && same_file(&m, &program) == (turn == 0))
                 write_kernel_mapping(w, &m);
         }
@@ -183,9 +196,9 @@ static void write_loaded_modules(struct writer *w)
     }
 }
 
-void xp_maps_write(struct xp_out *out, bool has_nested)
+void xp_maps_write(const struct xp_maps *maps, struct xp_out *out, bool has_nested)
 {
-    struct block modules = {0}, text = {0};
+    struct block modules = {0};
 
     xp_modules_each(keep_module, &modules);
     struct writer w = {
@@ -195,8 +208,8 @@ void xp_maps_write(struct xp_out *out, bool has_nested)
     };
 
     pp_heap_write_maps_start(out);
-    if (read_maps(&text))
-        write_kernel_mappings(&w, &text);
+    if (maps->text)
+        write_kernel_mappings(&w, maps);
     else
         write_loaded_modules(&w);
     for (size_t i = 0; i < w.module_count; i++) {
@@ -216,6 +229,5 @@ void xp_maps_write(struct xp_out *out, bool has_nested)
         };
         pp_heap_write_mapping(out, &nested);
     }
-    block_fini(&text);
-    block_fini(&modules);
+    xp_meta_unmap(modules.start, modules.size);
 }

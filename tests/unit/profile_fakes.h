@@ -63,6 +63,10 @@ size_t xp_tree_pcs(xp_node node, uintptr_t *pcs, size_t max)
     return depth;
 }
 
+void xp_modules_changed(void)
+{
+}
+
 void xp_modules_each(void (*fn)(const struct xp_module *module, void *arg), void *arg)
 {
     for (size_t i = 0; i < fake.module_count; i++)
