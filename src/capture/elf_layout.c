@@ -13,7 +13,7 @@
 #define NOTES_MAX   512 /* bytes of a note segment looked at */
 
 /* The GNU build id among the notes at address, if it is there. */
-static void read_build_id(uintptr_t address, size_t size, struct xp_elf_layout *layout)
+static int read_build_id(uintptr_t address, size_t size, struct xp_elf_layout *layout)
 {
     uint8_t notes[NOTES_MAX];
     size_t at = 0;
@@ -21,7 +21,7 @@ static void read_build_id(uintptr_t address, size_t size, struct xp_elf_layout *
     if (size > sizeof(notes))
         size = sizeof(notes);
     if (xp_os_peek(notes, (const void *)address, size) < 0)
-        return;
+        return -EFAULT;
     while (size - at >= sizeof(Elf64_Nhdr)) {
         Elf64_Nhdr note;
         memcpy(&note, notes + at, sizeof(note));
@@ -29,16 +29,17 @@ static void read_build_id(uintptr_t address, size_t size, struct xp_elf_layout *
         size_t name_size = xp_align_up((size_t)note.n_namesz, 4);
         size_t desc_size = xp_align_up((size_t)note.n_descsz, 4);
         if (name_size > size - at || desc_size > size - at - name_size)
-            return;
+            break;
         if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
             memcmp(notes + at, "GNU", 4) == 0) {
             layout->build_id_size =
                 (uint8_t)(note.n_descsz < XP_BUILD_ID_MAX ? note.n_descsz : XP_BUILD_ID_MAX);
             memcpy(layout->build_id, notes + at + name_size, layout->build_id_size);
-            return;
+            break;
         }
         at += name_size + desc_size;
     }
+    return 0;
 }
 
 static void add_text(const Elf64_Phdr *header, uintptr_t from, uintptr_t to,
@@ -83,8 +84,8 @@ int xp_elf_layout_read(uintptr_t start, uintptr_t end, uintptr_t wanted,
         if (!bias_known || from < start || to > end || to < from)
             continue;
         if (header.p_type == PT_NOTE) {
-            if (layout.build_id_size == 0)
-                read_build_id(from, header.p_memsz, &layout);
+            if (layout.build_id_size == 0 && read_build_id(from, header.p_memsz, &layout) < 0)
+                return -EFAULT;
             continue;
         }
         if (header.p_flags & PF_X)

@@ -17,7 +17,8 @@ struct xp_elf_layout {
 };
 
 /* The file mapped at start..end; wanted: an address whose segment is asked for, or 0. 0, -EFAULT
- * or -ENOEXEC; then *ret_layout is a guess: everything is text and nothing else is known. */
+ * (not readable now: ask again later) or -ENOEXEC (it never will be). Then *ret_layout is a guess:
+ * everything is text and nothing else is known. */
 int xp_elf_layout_read(uintptr_t start, uintptr_t end, uintptr_t wanted,
                        struct xp_elf_layout *ret_layout);
 

@@ -3,6 +3,7 @@
 #include "capture/modules.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
@@ -237,7 +238,7 @@ static void mark_unloaded_locked(unsigned module)
             int r = xp_os_map_at(at, size, PROT_NONE, &got);
             if (r == 0)
                 xp_os_unmap(got, size);
-            if (r != -17 /* EEXIST */)
+            if (r != -EEXIST)
                 break;
         }
     }
@@ -346,8 +347,8 @@ static XP_COLD void find_slow(const struct dl_find_object *found, struct xp_code
     struct xp_elf_layout layout;
     struct link_map map;
 
-    xp_elf_layout_read((uintptr_t)found->dlfo_map_start, (uintptr_t)found->dlfo_map_end,
-                       (uintptr_t)found->dlfo_eh_frame, &layout);
+    int r = xp_elf_layout_read((uintptr_t)found->dlfo_map_start, (uintptr_t)found->dlfo_map_end,
+                               (uintptr_t)found->dlfo_eh_frame, &layout);
     *ret_code = (struct xp_code){
         .text_start = layout.text_start,
         .text_end = layout.text_end,
@@ -356,7 +357,8 @@ static XP_COLD void find_slow(const struct dl_find_object *found, struct xp_code
         .high = (const uint8_t *)layout.segment_end,
         .is_loader = (uintptr_t)found->dlfo_map_start == (uintptr_t)_r_debug.r_ldbase,
     };
-    if (xp_os_peek(&map, found->dlfo_link_map, offsetof(struct link_map, l_next)) < 0)
+    if (r == -EFAULT ||
+        xp_os_peek(&map, found->dlfo_link_map, offsetof(struct link_map, l_next)) < 0)
         return;
     if (!try_lock())
         return;
@@ -475,8 +477,9 @@ static void note_line_locked(char *line, size_t length)
             atomic_store_explicit(&record->path, keep_path_locked(path), memory_order_relaxed);
         return;
     }
-    xp_elf_layout_read((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
-                       (uintptr_t)found.dlfo_eh_frame, &layout);
+    if (xp_elf_layout_read((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
+                           (uintptr_t)found.dlfo_eh_frame, &layout) == -EFAULT)
+        return;
     if (xp_os_peek(&map, found.dlfo_link_map, offsetof(struct link_map, l_next)) == 0)
         note_locked(&found, &map, &layout, path);
 }
