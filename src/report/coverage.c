@@ -30,75 +30,105 @@ static int compare_modules(const void *x, const void *y)
     return a->mapping < b->mapping ? -1 : a->mapping > b->mapping;
 }
 
-/* By mapping: the module it belongs to, HR_NONE when all is well with it. Returns how many. */
-static uint32_t find_modules(const struct hr_model *model, uint32_t *order, uint32_t *modules,
-                             struct hr_uncovered *to)
+/* What the stacks say of a module. */
+struct witness {
+    uint32_t seen; /* sample + 1 that came through it last; 0 none did */
+    bool no_name, no_line;
+};
+
+struct weighing {
+    const struct hr_model *model;
+    uint32_t *order;            /* mappings with a complaint, by complaint */
+    uint32_t *modules;          /* by mapping: its module, HR_NONE when all is well with it */
+    struct witness *witnesses;  /* by module */
+    struct hr_uncovered *found; /* by module */
+    uint32_t count;             /* of modules */
+};
+
+static void find_modules(struct weighing *w)
 {
-    uint32_t found = 0, count = 0;
+    const struct hr_model *model = w->model;
+    uint32_t complaints = 0;
 
     for (uint32_t i = 0; i < model->mapping_count; i++) {
-        modules[i] = HR_NONE;
+        w->modules[i] = HR_NONE;
         if (model->mappings[i].diagnosis)
-            order[found++] = i;
+            w->order[complaints++] = i;
     }
-    qsort_r(order, found, sizeof(*order), compare_complaints, (void *)model);
-    for (uint32_t i = 0; i < found; i++) {
-        bool same = i && complaint(model, order[i]) == complaint(model, order[i - 1]);
+    qsort_r(w->order, complaints, sizeof(*w->order), compare_complaints, (void *)model);
+    for (uint32_t i = 0; i < complaints; i++) {
+        bool same = i && complaint(model, w->order[i]) == complaint(model, w->order[i - 1]);
 
         if (!same)
-            to[count++] = (struct hr_uncovered){.mapping = order[i]};
-        modules[order[i]] = count - 1;
+            w->found[w->count++] = (struct hr_uncovered){.mapping = w->order[i]};
+        w->modules[w->order[i]] = w->count - 1;
     }
-    return count;
 }
 
-static void weigh(const struct hr_model *model, enum hr_value value, const uint32_t *modules,
-                  uint32_t *seen, bool *present, struct hr_uncovered *to)
+static void weigh(struct weighing *w, uint32_t index, enum hr_value value)
 {
-    for (uint32_t i = 0; i < model->sample_count; i++) {
-        const struct hr_sample *sample = &model->samples[i];
-        int64_t v = sample->values[value];
+    const struct hr_model *model = w->model;
+    const struct hr_sample *sample = &model->samples[index];
+    int64_t v = sample->values[value];
 
-        for (uint32_t k = 0; k < sample->depth; k++) {
-            uint32_t mapping = model->locations[model->stack[sample->stack_first + k]].mapping;
-            uint32_t module = mapping == HR_NONE ? HR_NONE : modules[mapping];
+    for (uint32_t k = 0; k < sample->depth; k++) {
+        const struct hr_location *location =
+            &model->locations[model->stack[sample->stack_first + k]];
+        uint32_t module = location->mapping == HR_NONE ? HR_NONE : w->modules[location->mapping];
+        const struct hr_frame *frame = NULL;
 
-            if (module == HR_NONE || seen[module] == i + 1)
-                continue;
-            seen[module] = i + 1;
-            present[module] = true;
-            to[module].value += v < 0 ? -v : v;
-        }
+        if (module == HR_NONE)
+            continue;
+        if (location->frame_count)
+            frame = &model->frames[location->frame_first + location->frame_count - 1];
+        w->witnesses[module].no_name |= !frame || !frame->function;
+        w->witnesses[module].no_line |= !frame || !frame->line;
+        if (w->witnesses[module].seen != index + 1)
+            w->found[module].value += v < 0 ? -v : v;
+        w->witnesses[module].seen = index + 1;
     }
 }
 
-int hr_coverage_make(const struct hr_model *model, enum hr_value value,
+static bool is_worth_a_line(const struct weighing *w, uint32_t module, bool lines_shown)
+{
+    const struct witness *witness = &w->witnesses[module];
+
+    if (!witness->seen)
+        return false;
+    /* with all lines known the complaint is about something else */
+    return witness->no_name || !witness->no_line || lines_shown ||
+           w->model->mappings[w->found[module].mapping].doubtful;
+}
+
+int hr_coverage_make(const struct hr_model *model, enum hr_value value, bool lines_shown,
                      struct hr_coverage *ret_coverage)
 {
     size_t room = (size_t)model->mapping_count + 1;
-    uint32_t *order = malloc(room * sizeof(*order)), *modules = malloc(room * sizeof(*modules));
-    uint32_t *seen = calloc(room, sizeof(*seen));
-    bool *present = calloc(room, sizeof(*present));
-    struct hr_uncovered *found = calloc(room, sizeof(*found));
+    struct weighing w = {.model = model};
     int r = -ENOMEM;
 
-    if (order && modules && seen && present && found) {
-        uint32_t count = find_modules(model, order, modules, found), kept = 0;
+    w.order = malloc(room * sizeof(*w.order));
+    w.modules = malloc(room * sizeof(*w.modules));
+    w.witnesses = calloc(room, sizeof(*w.witnesses));
+    w.found = calloc(room, sizeof(*w.found));
+    if (w.order && w.modules && w.witnesses && w.found) {
+        uint32_t kept = 0;
 
-        weigh(model, value, modules, seen, present, found);
-        for (uint32_t i = 0; i < count; i++)
-            if (present[i])
-                found[kept++] = found[i];
-        qsort(found, kept, sizeof(*found), compare_modules);
-        *ret_coverage = (struct hr_coverage){found, kept};
-        found = NULL;
+        find_modules(&w);
+        for (uint32_t i = 0; i < model->sample_count; i++)
+            weigh(&w, i, value);
+        for (uint32_t i = 0; i < w.count; i++)
+            if (is_worth_a_line(&w, i, lines_shown))
+                w.found[kept++] = w.found[i];
+        qsort(w.found, kept, sizeof(*w.found), compare_modules);
+        *ret_coverage = (struct hr_coverage){w.found, kept};
+        w.found = NULL;
         r = 0;
     }
-    free(order);
-    free(modules);
-    free(seen);
-    free(present);
-    free(found);
+    free(w.order);
+    free(w.modules);
+    free(w.witnesses);
+    free(w.found);
     return r;
 }
 

@@ -8,7 +8,7 @@
 #include "report/model.h"
 
 struct hr_uncovered {
-    uint32_t mapping; /* has a diagnosis and a location in some stack */
+    uint32_t mapping; /* one of its mappings: path and diagnosis */
     int64_t value;    /* of the samples whose stacks go through it */
 };
 
@@ -17,8 +17,9 @@ struct hr_coverage {
     uint32_t count;
 };
 
-/* 0 or -ENOMEM. Mappings of one file with one diagnosis are one module. */
-int hr_coverage_make(const struct hr_model *model, enum hr_value value,
+/* The modules in the stacks of the samples that symbolize has a complaint about, unless it is only
+ * that lines are missing where none are shown. 0 or -ENOMEM. */
+int hr_coverage_make(const struct hr_model *model, enum hr_value value, bool lines_shown,
                      struct hr_coverage *ret_coverage);
 void hr_coverage_free(struct hr_coverage *coverage);
 

@@ -21,6 +21,7 @@ struct tally {
     int64_t flat, cum;
     uint32_t seen; /* as in edge */
     bool kept;
+    bool inlinable; /* inlined at some address: only then its callers are of interest */
 };
 
 struct building {
@@ -135,7 +136,7 @@ static int add_sample(struct building *b, uint32_t index)
                 tally->seen = mark;
                 tally->cum += value;
             }
-            if (caller != HR_NONE && caller != node) {
+            if (tally->inlinable && caller != HR_NONE && caller != node) {
                 int r = add_call(b, caller, node, mark, k != span.count - 1, value);
 
                 if (r < 0)
@@ -322,6 +323,9 @@ int hr_graph_make(const struct hr_model *model, const struct hr_nodes *nodes,
         goto out;
     for (uint32_t i = 0; i < nodes->count; i++)
         b.tallies[i].kept = true;
+    for (uint32_t i = 0; i < model->location_count; i++)
+        for (uint32_t k = 0; k + 1 < nodes->locations[i].count; k++)
+            b.tallies[nodes->frame_nodes[nodes->locations[i].first + k]].inlinable = true;
     r = build(&b, &graph);
     if (r < 0)
         goto out;

@@ -97,11 +97,15 @@ static void tell_inputs(const struct hr_inputs *inputs)
         fprintf(stderr, "heapreport: numbers are sums over %zu processes\n", inputs->process_count);
 }
 
-static void tell_modules(const struct hr_model *model, enum hr_value value, int64_t total)
+static void tell_modules(const struct hr_model *model, const struct hr_options *options,
+                         int64_t total)
 {
+    bool lines_shown = options->granularity != HR_FUNCTIONS || options->report == HR_RAW;
     struct hr_coverage coverage;
 
-    if (hr_coverage_make(model, value, &coverage) < 0)
+    /* who asked for the fast way knows that it has no lines */
+    lines_shown &= options->symbols != HR_SYMBOLS_FAST;
+    if (hr_coverage_make(model, options->value, lines_shown, &coverage) < 0)
         return;
     for (uint32_t i = 0; i < coverage.count && i < MODULE_LINES; i++) {
         const struct hr_mapping *mapping = &model->mappings[coverage.modules[i].mapping];
@@ -112,10 +116,10 @@ static void tell_modules(const struct hr_model *model, enum hr_value value, int6
         hr_render_text(hr_base_name(hr_string_text(model, mapping->path)), stderr);
         fputs(": ", stderr);
         hr_render_text(hr_string_text(model, mapping->diagnosis), stderr);
-        fprintf(stderr, " (%s of %s)\n", share + strspn(share, " "), hr_value_name(value));
+        fprintf(stderr, " (%s of %s)\n", share + strspn(share, " "), hr_value_name(options->value));
     }
     if (coverage.count > MODULE_LINES)
-        fprintf(stderr, "heapreport: and %u more modules without all their names\n",
+        fprintf(stderr, "heapreport: and %u more modules with such troubles\n",
                 coverage.count - MODULE_LINES);
     hr_coverage_free(&coverage);
 }
@@ -172,7 +176,7 @@ static int report(struct hr_options *options, struct hr_inputs *inputs, struct h
     if (r < 0)
         return r;
     tell_inputs(inputs);
-    tell_modules(view.model, options->value, view.total);
+    tell_modules(view.model, options, view.total);
     return 0;
 }
 

@@ -24,6 +24,7 @@ struct hr_mapping {
     /* filled by symbolize: */
     hr_string object;    /* the file that was read instead of path, e.g. a debug file; "" none */
     hr_string diagnosis; /* one line why names are missing; "" when all is well */
+    bool doubtful;       /* there are names, but diagnosis says why they may be wrong */
 };
 
 struct hr_frame {

@@ -431,6 +431,7 @@ static int describe_modules(struct work *w)
             return -ENOMEM;
         mapping->object = o;
         mapping->diagnosis = d;
+        mapping->doubtful = module->diagnosis && module->elf;
     }
     return 0;
 }
