@@ -109,6 +109,23 @@ int xp_os_remap(void *start, size_t old_size, size_t new_size, bool may_move, vo
     return 0;
 }
 
+int xp_os_move_out(void *from, size_t size, void **ret_start)
+{
+    long r = call(XP_OS_REMAP, SYS_mremap, (long)from, (long)size, (long)size,
+                  MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0, 0);
+    if (r < 0 && r > -4096)
+        return (int)r;
+    *ret_start = (void *)r;
+    return 0;
+}
+
+int xp_os_move_back(void *from, size_t size, void *to)
+{
+    long r = call(XP_OS_REMAP, SYS_mremap, (long)from, (long)size, (long)size,
+                  MREMAP_MAYMOVE | MREMAP_FIXED, (long)to, 0);
+    return r < 0 && r > -4096 ? (int)r : 0;
+}
+
 int xp_os_open(const char *path, int flags, int mode)
 {
     return (int)call(XP_OS_OPEN, SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, mode, 0, 0);

@@ -28,6 +28,11 @@ int xp_os_protect(void *start, size_t size, int prot);
 int xp_os_advise(void *start, size_t size, int advice);
 /* mremap; may_move lets the kernel choose another place. */
 int xp_os_remap(void *start, size_t old_size, size_t new_size, bool may_move, void **ret_start);
+/* Moves the pages of private anonymous memory to a new mapping of the same size; the old place
+ * stays mapped and reads as zero. Linux 5.7. */
+int xp_os_move_out(void *from, size_t size, void **ret_start);
+/* And back: the new mapping is gone afterwards. */
+int xp_os_move_back(void *from, size_t size, void *to);
 
 /* ---- files: a path is relative to the current folder; files are opened close-on-exec ---- */
 

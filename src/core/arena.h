@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* arena.h - address space: reserved once, committed as needed, handed out in runs of slices.
+ *
+ * Layer core. Lock: XP_RANK_SEGMENT, waits bounded. An arena is a reservation (PROT_NONE); its
+ * front part, up to `limit`, is committed. Free slices are bits in their segment; every step under
+ * the lock leaves at worst slices that nobody uses, so a frame that vanishes in the middle
+ * (siglongjmp, fork) does no harm. The first arena is the one the fast path knows. */
+#ifndef XP_CORE_ARENA_H
+#define XP_CORE_ARENA_H
+
+#include "base/lock.h"
+#include "core/heap.h"
+#include "core/page.h"
+
+#define XP_SLICE_SHIFT    16
+#define XP_SLICE          ((size_t)1 << XP_SLICE_SHIFT)
+#define XP_SEGMENT_SLICES 512u
+#define XP_SEGMENT_SIZE   (XP_SEGMENT_SLICES * XP_SLICE)
+#define XP_ARENAS         64u
+#define XP_RUN_MAX_SLICES 256u /* longer blocks have a mapping of their own */
+
+struct xp_segment {
+    uint64_t free[XP_SEGMENT_SLICES / 64];  /* bit set: slice is free */
+    uint64_t dirty[XP_SEGMENT_SLICES / 64]; /* of free ones: written since the system gave it */
+    uint64_t dirty_since_ns;                /* when the first of them came back; 0: none */
+    uint32_t dirty_count;
+    uint32_t run_bound; /* no free run is longer */
+};
+
+struct xp_arena {
+    _Atomic uintptr_t base; /* multiple of a slice */
+    _Atomic size_t limit;   /* bytes committed from base on; grows only; release after the rest */
+    struct xp_page *_Atomic *map; /* slice -> page of its run */
+    struct xp_page *pages;        /* slice -> its own page */
+    struct xp_segment *segments;
+    size_t reserved; /* bytes from base on */
+};
+
+extern struct xp_arena xp_arenas[XP_ARENAS];
+
+/* The page that p lies in, or NULL when p is in no arena. Lock-free. */
+struct xp_page *xp_arena_page_of(const void *p);
+
+XP_ALWAYS_INLINE uintptr_t xp_page_base(const struct xp_page *page)
+{
+    const struct xp_arena *arena = &xp_arenas[page->arena];
+    return atomic_load_explicit(&arena->base, memory_order_relaxed) +
+           ((uintptr_t)(page - arena->pages) << XP_SLICE_SHIFT);
+}
+
+/* Once, at the first slow path. */
+void xp_arena_init(const struct xp_core_options *options);
+/* True when there is at least one arena. */
+bool xp_arena_is_usable(void);
+
+/* A run of count slices (1..XP_SEGMENT_SLICES) at a multiple of align (a power of two >= XP_SLICE).
+ * *ret_clean: all bytes are zero. The owner word is CLAIMED. NULL without memory, or when the lock
+ * cannot be had. */
+struct xp_page *xp_slices_take(uint32_t count, size_t align, bool *ret_clean);
+/* Gives a run back; its owner word must be CLAIMED. clean: nobody wrote to it. Never fails:
+ * what cannot be done now is done by the next caller. Lock-free if `later`, for signal handlers. */
+void xp_slices_give(struct xp_page *page, bool clean, bool later);
+/* Makes the run count slices long, by cutting its tail or taking free neighbours. */
+bool xp_slices_resize(struct xp_page *page, uint32_t count);
+
+/* A run of free slices that hold dirty ones; the cursor starts at zero. Taken as
+ * by xp_slices_take(). NULL: no more. */
+struct xp_dirty_cursor {
+    uint64_t older_than_ns; /* segments whose first dirty slice came back before */
+    uint32_t run_least, run_most;
+    uint32_t arena, segment, slice; /* where to go on */
+};
+struct xp_page *xp_slices_take_dirty(struct xp_dirty_cursor *cursor);
+
+/* Unmaps what is reserved and not committed. */
+void xp_arena_give_up_reserve(void);
+
+/* Calls fn for every page in the committed part of all arenas, in address order. Lock-free. */
+void xp_arena_each_page(void (*fn)(struct xp_page *page, void *arg), void *arg);
+
+extern struct xp_lock xp_arena_lock;
+
+struct xp_arena_stats {
+    _Atomic size_t used_slices, dirty_slices, peak_slices;
+    _Atomic size_t committed_bytes;
+    _Atomic uint64_t purge_calls, purge_bytes; /* core/purge.c */
+};
+extern struct xp_arena_stats xp_arena_stats;
+
+#endif

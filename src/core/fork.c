@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* fork.c - a child starts with free locks, its own heap, and the heaps of the others at rest. */
+#include "core/fork.h"
+
+#include <sys/mman.h>
+
+#include "base/lock.h"
+#include "base/meta.h"
+#include "base/os.h"
+#include "core/heap.h"
+#include "core/locks.h"
+#include "core/sampled.h"
+#include "core/slow.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/* fork() itself may take long in a large process; a second one waits for it. */
+#define FORK_WAIT_NS ((uint64_t)10 * 1000 * 1000 * 1000)
+
+/* One fork at a time. Outermost in the layer. */
+static struct xp_lock fork_lock = XP_LOCK_INIT(XP_RANK_REGISTRY);
+
+/* 1 in the process that set it, 0 in every child with memory of its own (the kernel wipes the
+ * page), also in those that no handler runs in. NULL when the kernel cannot do that. */
+static _Atomic uint32_t *_Atomic alive;
+
+void xp_fork_init(void)
+{
+    void *page;
+
+    if (xp_os_map(XP_OS_PAGE, PROT_READ | PROT_WRITE, &page) < 0)
+        return;
+    if (xp_os_advise(page, XP_OS_PAGE, MADV_WIPEONFORK) < 0) {
+        xp_os_unmap(page, XP_OS_PAGE);
+        return;
+    }
+    _Atomic uint32_t *word = page;
+    atomic_store_explicit(word, 1, memory_order_relaxed);
+    atomic_store_explicit(&alive, word, memory_order_release);
+}
+
+static void mark_alive(void)
+{
+    _Atomic uint32_t *word = atomic_load_explicit(&alive, memory_order_acquire);
+    if (word)
+        atomic_store_explicit(word, 1, memory_order_relaxed);
+}
+
+bool xp_fork_was_missed(void)
+{
+    _Atomic uint32_t *word = atomic_load_explicit(&alive, memory_order_relaxed);
+    return word && atomic_load_explicit(word, memory_order_relaxed) == 0;
+}
+
+void xp_fork_catch_up(void)
+{
+    mark_alive(); /* first: what follows goes through slow paths */
+    xp_locks_fork_child();
+    xp_meta_fork_child();
+    xp_lock_reset(&fork_lock);
+    xp_sampled_fork_child();
+    xp_slow_fork_child();
+}
+
+void xp_core_fork_prepare(void)
+{
+    xp_start_ensure();
+    if (xp_lock_mine(&fork_lock) || xp_lock_take_bounded(&fork_lock, FORK_WAIT_NS) < 0)
+        return; /* the child will find the wiped word */
+    xp_slow_close();
+    xp_locks_fork_prepare();
+    xp_meta_fork_prepare();
+}
+
+void xp_core_fork_parent(void)
+{
+    if (!xp_lock_mine(&fork_lock))
+        return;
+    xp_meta_fork_parent();
+    xp_locks_fork_parent();
+    xp_slow_open();
+    xp_lock_give(&fork_lock);
+}
+
+void xp_core_fork_child(void)
+{
+    if (xp_fork_was_missed() || xp_lock_mine(&fork_lock))
+        xp_fork_catch_up();
+}

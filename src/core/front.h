@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* front.h - the part of a heap that the fast path works on.
+ *
+ * Layer core. The thread's one pointer leads to a front. Besides the fronts of heaps there are
+ * three that hold nothing, so that the fast path falls through to the slow one without a test of
+ * its own: the empty one (thread without a heap yet), the exited one, and each heap's shadow, which
+ * stands in while the thread is inside a slow path: a signal handler cannot touch lists that are
+ * being worked on. */
+#ifndef XP_CORE_FRONT_H
+#define XP_CORE_FRONT_H
+
+#include "core/sizeclass.h"
+
+enum xp_front_kind {
+    XP_FRONT_EMPTY,
+    XP_FRONT_EXITED,
+    XP_FRONT_SHADOW,
+    XP_FRONT_HEAP,
+};
+
+struct xp_front {
+    void *list[XP_SMALL_CLASSES];      /* blocks to hand out, chained; ends at the next sample */
+    int64_t bytes_left;                /* medium and large: until the next sample */
+    uint16_t count[XP_MEDIUM_CLASSES]; /* blocks in the magazine of the class */
+    uint16_t limit[XP_MEDIUM_CLASSES]; /* and how many it may hold */
+    uint32_t kind;                     /* enum xp_front_kind */
+};
+
+/* Blocks in one magazine at most. */
+#define XP_MAGAZINE 24
+
+/* What follows the front in a heap. */
+struct xp_cache {
+    struct xp_front front;
+    void *slots[XP_MEDIUM_CLASSES][XP_MAGAZINE];
+};
+
+extern XP_TLS struct xp_front *xp_tls_front;
+
+#endif

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/* heap.c - heaps: where their pages come from and go to, and what happens when a thread ends. */
+#include "core/state.h"
+
+#include "base/meta.h"
+#include "base/os.h"
+#include "base/panic.h"
+#include "core/arena.h"
+#include "core/fast.h"
+#include "core/limits.h"
+#include "core/purge.h"
+#include "core/sampling.h"
+#include "core/slow.h"
+
+/* A magazine holds at most this many bytes, so that 52 of them stay small. */
+#define MAGAZINE_BYTES ((uint32_t)128 << 10)
+#define MAGAZINE_LEAST 4u
+/* Resting heaps looked at for one page: the lock is shared. */
+#define STEAL_TRIES 8
+
+struct xp_heap *_Atomic xp_heaps;
+_Atomic uint64_t xp_heaps_adopted, xp_heaps_abandoned;
+
+/* Pages of resting heaps change hands, and heaps come to rest and to life, under this lock. */
+struct xp_lock xp_resting_lock = XP_LOCK_INIT(XP_RANK_RESTING);
+static struct xp_heap *_Atomic resting; /* last one first; the lock guards it, hints may peek */
+static _Atomic uint32_t serials;
+
+static uintptr_t owner_word(const struct xp_heap *heap, const struct xp_page *page)
+{
+    return (uintptr_t)heap | (page->size_class < XP_SMALL_CLASSES ? 0 : XP_OWNER_MEDIUM);
+}
+
+/* ---- queues ---- */
+
+static void queue_push(struct xp_heap *heap, struct xp_page *page)
+{
+    struct xp_page **head = &heap->queue[page->size_class];
+
+    page->prev = NULL;
+    page->next = *head;
+    if (*head)
+        (*head)->prev = page;
+    *head = page;
+}
+
+/* Behind the page in use, which stays in use. */
+static void queue_second(struct xp_heap *heap, struct xp_page *page)
+{
+    struct xp_page *head = heap->queue[page->size_class];
+
+    if (!head) {
+        queue_push(heap, page);
+        return;
+    }
+    page->prev = head;
+    page->next = head->next;
+    if (head->next)
+        head->next->prev = page;
+    head->next = page;
+}
+
+static void queue_remove(struct xp_heap *heap, struct xp_page *page)
+{
+    if (page->next)
+        page->next->prev = page->prev;
+    if (page->prev)
+        page->prev->next = page->next;
+    else
+        heap->queue[page->size_class] = page->next;
+    page->next = page->prev = NULL;
+}
+
+/* The page is in no queue and no block of it is out, so nobody else can come by it. */
+static void give_page(struct xp_page *page)
+{
+    atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+    xp_slices_give(page, false, false);
+}
+
+/* A full page belongs to nobody. False: blocks were freed meanwhile, and it is ours again. */
+static bool let_go(struct xp_heap *heap, struct xp_page *page)
+{
+    queue_remove(heap, page);
+    /* seq_cst: pairs with the push in xp_page_push_remote(). Who frees looks at the owner word
+     * after its push, we look for pushes after our store: a last block is not overlooked by both.
+     */
+    atomic_exchange_explicit(&page->owner, XP_OWNER_NOBODY, memory_order_seq_cst);
+    if (atomic_load_explicit(&page->remote, memory_order_seq_cst) == 0)
+        return true;
+    uintptr_t nobody = XP_OWNER_NOBODY;
+    if (!atomic_compare_exchange_strong_explicit(&page->owner, &nobody, owner_word(heap, page),
+                                                 memory_order_acq_rel, memory_order_relaxed))
+        return true;
+    queue_push(heap, page);
+    return false;
+}
+
+/* A page of the class that a resting heap has blocks in. */
+static struct xp_page *steal(struct xp_heap *heap, unsigned size_class)
+{
+    struct xp_page *page = NULL;
+
+    /* Tried only: no page is worth a wait. */
+    if (!atomic_load_explicit(&resting, memory_order_relaxed) || xp_lock_mine(&xp_resting_lock) ||
+        !xp_lock_try(&xp_resting_lock))
+        return NULL;
+    struct xp_heap *from = atomic_load_explicit(&resting, memory_order_relaxed);
+    for (int i = 0; from && i < STEAL_TRIES; i++, from = from->next_resting) {
+        page = from->queue[size_class];
+        if (!page)
+            continue;
+        queue_remove(from, page);
+        atomic_store_explicit(&page->owner, owner_word(heap, page), memory_order_release);
+        queue_push(heap, page);
+        break;
+    }
+    xp_lock_give(&xp_resting_lock);
+    return page;
+}
+
+static struct xp_page *fresh_page(struct xp_heap *heap, unsigned size_class)
+{
+    bool clean;
+    struct xp_page *page = xp_slices_take(xp_page_slices(size_class), XP_SLICE, &clean);
+
+    if (!page)
+        return NULL;
+    xp_page_init(page, size_class);
+    /* release: whoever finds the owner finds the rest. */
+    atomic_store_explicit(&page->owner, owner_word(heap, page), memory_order_release);
+    queue_push(heap, page);
+    return page;
+}
+
+void *xp_heap_collect(struct xp_heap *heap, unsigned size_class, uint32_t *ret_count)
+{
+    struct xp_page *page;
+
+    while ((page = heap->queue[size_class]) != NULL) {
+        void *blocks = xp_page_collect(page, ret_count);
+        if (blocks)
+            return blocks;
+        let_go(heap, page);
+    }
+    page = steal(heap, size_class);
+    if (page) {
+        void *blocks = xp_page_collect(page, ret_count);
+        if (blocks)
+            return blocks;
+        let_go(heap, page);
+    }
+    page = fresh_page(heap, size_class);
+    return page ? xp_page_collect(page, ret_count) : NULL;
+}
+
+/* ---- frees ---- */
+
+static void empty_page(struct xp_heap *heap, struct xp_page *page)
+{
+    /* The last page of a class stays, or every other malloc would take and give one. */
+    if (!page->next && !page->prev)
+        return;
+    queue_remove(heap, page);
+    give_page(page);
+    xp_purge_if_due();
+}
+
+static void push_local(struct xp_heap *heap, struct xp_page *page, void *block)
+{
+    if (xp_page_push(page, block) == 0)
+        empty_page(heap, page);
+}
+
+/* The page was nobody's and is ours now: every block was out. */
+static void take_over(struct xp_heap *heap, struct xp_page *page, void *block)
+{
+    xp_page_push(page, block);
+    if (xp_page_gather(page) == 0)
+        give_page(page);
+    else
+        queue_second(heap, page);
+}
+
+static void flush_magazine(struct xp_heap *heap, unsigned medium, unsigned keep)
+{
+    struct xp_front *front = &heap->cache.front;
+    void **slots = heap->cache.slots[medium];
+    unsigned count = front->count[medium];
+    unsigned gone = count > keep ? count - keep : 0;
+
+    /* The oldest go: they are cold. */
+    for (unsigned i = 0; i < gone; i++) {
+        struct xp_page *page = xp_arena_page_of(slots[i]);
+        if (atomic_load_explicit(&page->owner, memory_order_relaxed) == owner_word(heap, page))
+            push_local(heap, page, slots[i]);
+        else
+            xp_heap_free_block(heap, page, slots[i]);
+    }
+    for (unsigned i = gone; i < count; i++)
+        slots[i - gone] = slots[i];
+    front->count[medium] = (uint16_t)(count - gone);
+}
+
+void xp_heap_free_block(struct xp_heap *heap, struct xp_page *page, void *block)
+{
+    uintptr_t owner = atomic_load_explicit(&page->owner, memory_order_relaxed);
+
+    if (owner == (uintptr_t)heap) {
+        push_local(heap, page, block);
+        return;
+    }
+    if (owner == ((uintptr_t)heap | XP_OWNER_MEDIUM)) {
+        struct xp_front *front = &heap->cache.front;
+        unsigned medium = page->size_class - XP_SMALL_CLASSES;
+        if (front->limit[medium] == 0) {
+            push_local(heap, page, block);
+            return;
+        }
+        if (front->count[medium] >= front->limit[medium])
+            flush_magazine(heap, medium, front->limit[medium] / 2);
+        heap->cache.slots[medium][front->count[medium]++] = block;
+        return;
+    }
+    /* acquire: what its last owner left must be seen. */
+    if (owner == XP_OWNER_NOBODY &&
+        atomic_compare_exchange_strong_explicit(&page->owner, &owner, owner_word(heap, page),
+                                                memory_order_acquire, memory_order_relaxed)) {
+        take_over(heap, page, block);
+        return;
+    }
+    xp_heap_free_remote(page, block, false);
+}
+
+/* The page of a resting heap has all its blocks back. */
+static void release_resting(struct xp_heap *heap, struct xp_page *page, bool later)
+{
+    uint64_t signals;
+    bool gone = false;
+
+    xp_os_block_signals(&signals);
+    if (!xp_lock_mine(&xp_resting_lock) && xp_limits_lock(&xp_resting_lock) == 0) {
+        if (atomic_load_explicit(&heap->life, memory_order_relaxed) == XP_HEAP_RESTING &&
+            atomic_load_explicit(&page->owner, memory_order_relaxed) == owner_word(heap, page) &&
+            xp_page_gather(page) == 0) {
+            queue_remove(heap, page);
+            atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+            gone = true;
+        }
+        xp_lock_give(&xp_resting_lock);
+    }
+    xp_os_restore_signals(&signals);
+    if (gone)
+        xp_slices_give(page, false, later);
+}
+
+/* Nobody's page may have all its blocks back. The count that a push saw can be long out of date, so
+ * it is read again once the page is held. A push that comes while it is held leaves the matter to
+ * us: hence the loop. */
+static void release_nobodys(struct xp_page *page, uint32_t capacity, bool later)
+{
+    for (;;) {
+        uintptr_t nobody = XP_OWNER_NOBODY;
+        if (xp_packed_count(atomic_load_explicit(&page->remote, memory_order_seq_cst)) !=
+                capacity ||
+            !atomic_compare_exchange_strong_explicit(&page->owner, &nobody, XP_OWNER_CHECKED,
+                                                     memory_order_seq_cst, memory_order_relaxed))
+            return;
+        uint64_t remote = atomic_load_explicit(&page->remote, memory_order_seq_cst);
+        if (xp_packed_count(remote) == page->capacity) {
+            atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+            xp_slices_give(page, false, later);
+            return;
+        }
+        atomic_exchange_explicit(&page->owner, XP_OWNER_NOBODY, memory_order_seq_cst);
+    }
+}
+
+void xp_heap_free_remote(struct xp_page *page, void *block, bool later)
+{
+    uint32_t capacity = page->capacity;
+    uint32_t count = xp_page_push_remote(page, block);
+    /* seq_cst: see let_go(). The block is not ours any more, and the page may be anything by now;
+     * only its atomic words may be looked at. */
+    uintptr_t owner = atomic_load_explicit(&page->owner, memory_order_seq_cst);
+
+    if (owner == XP_OWNER_NOBODY) {
+        if (count == capacity)
+            release_nobodys(page, capacity, later);
+        return;
+    }
+    if (owner < XP_OWNER_CONSTANTS)
+        return;
+    struct xp_heap *heap = (struct xp_heap *)(owner & ~(uintptr_t)XP_OWNER_MEDIUM);
+    /* seq_cst: pairs with the exchange in rest_locked(); the pages are looked at after that. While
+     * a heap rests, the number of blocks out does not change. */
+    if (atomic_load_explicit(&heap->life, memory_order_seq_cst) == XP_HEAP_RESTING &&
+        count >= xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed)))
+        release_resting(heap, page, later);
+}
+
+void xp_heap_page_emptied(struct xp_page *page)
+{
+    struct xp_slow slow;
+
+    xp_slow_enter(&slow);
+    /* A handler may have come first and used the page, or given it away. */
+    if (slow.heap && !slow.fallback &&
+        atomic_load_explicit(&page->owner, memory_order_relaxed) == (uintptr_t)slow.heap &&
+        xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed)) == 0)
+        empty_page(slow.heap, page);
+    xp_slow_leave(&slow);
+}
+
+/* ---- life ---- */
+
+static void start_front(struct xp_heap *heap)
+{
+    struct xp_front *front = &heap->cache.front;
+
+    front->kind = XP_FRONT_HEAP;
+    heap->shadow.kind = XP_FRONT_SHADOW;
+    for (unsigned i = 0; i < XP_MEDIUM_CLASSES && !xp_sampling_exact(); i++) {
+        uint32_t blocks = MAGAZINE_BYTES / xp_class_size[XP_SMALL_CLASSES + i];
+        if (blocks > XP_MAGAZINE)
+            blocks = XP_MAGAZINE;
+        front->limit[i] = (uint16_t)(blocks < MAGAZINE_LEAST ? MAGAZINE_LEAST : blocks);
+    }
+}
+
+struct xp_heap *xp_heap_create(void)
+{
+    struct xp_heap *heap = xp_meta_alloc(sizeof(*heap), XP_CACHE_LINE);
+
+    if (!heap)
+        return NULL;
+    heap->serial = atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
+    xp_sampling_start_heap(heap);
+    start_front(heap);
+    heap->next = atomic_load_explicit(&xp_heaps, memory_order_relaxed);
+    /* release: pairs with the acquire of those who walk the list. */
+    while (!atomic_compare_exchange_weak_explicit(&xp_heaps, &heap->next, heap,
+                                                  memory_order_release, memory_order_relaxed))
+        ;
+    return heap;
+}
+
+struct xp_heap *xp_heap_adopt(void)
+{
+    struct xp_heap *heap = NULL;
+
+    if (atomic_load_explicit(&resting, memory_order_relaxed) &&
+        xp_limits_lock(&xp_resting_lock) == 0) {
+        heap = atomic_load_explicit(&resting, memory_order_relaxed);
+        if (heap) {
+            atomic_store_explicit(&resting, heap->next_resting, memory_order_relaxed);
+            atomic_store_explicit(&heap->life, XP_HEAP_ACTIVE, memory_order_relaxed);
+        }
+        xp_lock_give(&xp_resting_lock);
+    }
+    if (!heap)
+        return xp_heap_create();
+    atomic_fetch_add_explicit(&xp_heaps_adopted, 1, memory_order_relaxed);
+    return heap;
+}
+
+static void rest_locked(struct xp_heap *heap)
+{
+    heap->next_resting = atomic_load_explicit(&resting, memory_order_relaxed);
+    /* seq_cst: pairs with the load in xp_heap_free_remote(). */
+    atomic_exchange_explicit(&heap->life, XP_HEAP_RESTING, memory_order_seq_cst);
+    atomic_store_explicit(&resting, heap, memory_order_relaxed);
+}
+
+static void flush_chain(struct xp_heap *heap, void *block)
+{
+    while (block) {
+        void *next = xp_block_next(block);
+        xp_heap_free_block(heap, xp_arena_page_of(block), block);
+        block = next;
+    }
+}
+
+/* Empty pages go back, full ones to nobody; false when the page left the queue. */
+static void tidy_page(struct xp_heap *heap, struct xp_page *page)
+{
+    uint32_t out = xp_page_gather(page);
+
+    if (out == 0) {
+        queue_remove(heap, page);
+        give_page(page);
+    } else if (out == page->capacity) {
+        let_go(heap, page);
+    }
+}
+
+void xp_heap_flush(struct xp_heap *heap)
+{
+    for (unsigned class = 0; class < XP_SMALL_CLASSES; class ++) {
+        void *list = heap->cache.front.list[class];
+        void *pending = heap->pending[class];
+        heap->cache.front.list[class] = heap->pending[class] = NULL;
+        heap->pending_count[class] = 0;
+        for (void *block = list; block && heap->left[class]; block = xp_block_next(block))
+            heap->left[class]++;
+        flush_chain(heap, list);
+        flush_chain(heap, pending);
+    }
+    for (unsigned medium = 0; medium < XP_MEDIUM_CLASSES; medium++)
+        flush_magazine(heap, medium, 0);
+    for (unsigned class = 0; class < XP_CLASSES; class ++) {
+        for (struct xp_page *page = heap->queue[class], *next; page; page = next) {
+            next = page->next;
+            tidy_page(heap, page);
+        }
+    }
+}
+
+void xp_heap_rest(struct xp_heap *heap)
+{
+    xp_heap_flush(heap);
+    if (xp_limits_lock(&xp_resting_lock) < 0) {
+        atomic_store_explicit(&heap->life, XP_HEAP_ABANDONED, memory_order_relaxed);
+        atomic_fetch_add_explicit(&xp_heaps_abandoned, 1, memory_order_relaxed);
+        return;
+    }
+    rest_locked(heap);
+    /* Frees that came before the word changed did not look whether they were the last. */
+    for (unsigned class = 0; class < XP_CLASSES; class ++) {
+        for (struct xp_page *page = heap->queue[class], *next; page; page = next) {
+            next = page->next;
+            tidy_page(heap, page);
+        }
+    }
+    xp_lock_give(&xp_resting_lock);
+}
+
+void xp_heap_thread_exit(void)
+{
+    uint64_t signals;
+
+    xp_os_block_signals(&signals);
+    struct xp_heap *heap = xp_slow_enter_last();
+    if (heap) {
+        xp_heap_rest(heap);
+        atomic_store_explicit(&heap->in_slow, 0, memory_order_release);
+    }
+    xp_os_restore_signals(&signals);
+}
+
+void xp_heap_fork_child(const struct xp_heap *mine)
+{
+    for (struct xp_heap *heap = atomic_load_explicit(&xp_heaps, memory_order_acquire); heap;
+         heap = heap->next) {
+        if (heap == mine || heap->serial == 0 ||
+            atomic_load_explicit(&heap->life, memory_order_relaxed) != XP_HEAP_ACTIVE)
+            continue;
+        if (atomic_load_explicit(&heap->in_slow, memory_order_relaxed)) {
+            atomic_store_explicit(&heap->life, XP_HEAP_ABANDONED, memory_order_relaxed);
+            atomic_fetch_add_explicit(&xp_heaps_abandoned, 1, memory_order_relaxed);
+            continue;
+        }
+        rest_locked(heap);
+    }
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* limits.c - what we may take: address space, and time at a lock. */
+#include "core/limits.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "base/os.h"
+
+/* A small share: the program wants its limit for itself, and stacks of threads count too. */
+#define FAIR_SHARE 8
+
+static struct {
+    _Atomic bool suspect[XP_RANKS]; /* somebody waited in vain since the lock was last taken */
+    _Atomic uint64_t timeouts;
+} state;
+
+int xp_limits_lock(struct xp_lock *lock)
+{
+    _Atomic bool *suspect = &state.suspect[lock->rank];
+
+    if (xp_lock_mine(lock))
+        return -EDEADLK;
+    if (XP_UNLIKELY(atomic_load_explicit(suspect, memory_order_relaxed))) {
+        if (!xp_lock_try(lock))
+            return -ETIMEDOUT;
+        atomic_store_explicit(suspect, false, memory_order_relaxed);
+        return 0;
+    }
+    int r = xp_lock_take_bounded(lock, XP_WAIT_NS);
+    if (XP_UNLIKELY(r < 0)) {
+        atomic_store_explicit(suspect, true, memory_order_relaxed);
+        atomic_fetch_add_explicit(&state.timeouts, 1, memory_order_relaxed);
+    }
+    return r;
+}
+
+size_t xp_limits_fair_reservation(void)
+{
+    struct rlimit64 limit;
+
+    if (xp_os_getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM64_INFINITY)
+        return 0;
+    return limit.rlim_cur / FAIR_SHARE;
+}
+
+uint64_t xp_limits_timeouts(void)
+{
+    return atomic_load_explicit(&state.timeouts, memory_order_relaxed);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* page.c - blocks of one size in a run of slices: carving, collecting, frees from elsewhere. */
+#include "core/page.h"
+
+#include "base/bits.h"
+#include "base/panic.h"
+#include "core/arena.h"
+
+#define MEDIUM_SLICES 8u
+
+/* How much is carved at once: little for a class that is hardly used, the page soon after. */
+#define CARVE_FIRST ((uint32_t)4096)
+#define CARVE_MORE  ((uint32_t)16384)
+
+uint32_t xp_page_slices(unsigned size_class)
+{
+    return size_class < XP_SMALL_CLASSES ? 1 : MEDIUM_SLICES;
+}
+
+/* Block 0 of all pages would share one set of the first-level cache, since what else stands at the
+ * start of a page stands elsewhere here: pages are shifted by up to 7 lines, if the alignment of
+ * the class allows. */
+static uint32_t colour(const struct xp_page *page, uint32_t block_size)
+{
+    uint32_t natural = block_size & -block_size;
+    if (natural > XP_CACHE_LINE)
+        return 0;
+    return (uint32_t)(xp_page_base(page) >> XP_SLICE_SHIFT) % 8 * XP_CACHE_LINE;
+}
+
+void xp_page_init(struct xp_page *page, unsigned size_class)
+{
+    uint32_t size = xp_class_size[size_class];
+    uint32_t shift = colour(page, size);
+
+    page->start = xp_page_base(page) + shift;
+    page->block_size = size;
+    page->capacity = ((uint32_t)page->slices * (uint32_t)XP_SLICE - shift) / size;
+    page->bump = 0;
+    page->size_class = (uint8_t)size_class;
+    page->next = page->prev = NULL;
+    atomic_store_explicit(&page->local, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->remote, 0, memory_order_relaxed);
+}
+
+static uint32_t carve_count(const struct xp_page *page)
+{
+    uint32_t bytes = page->bump * page->block_size < CARVE_MORE ? CARVE_FIRST : CARVE_MORE;
+    uint32_t count = bytes / page->block_size;
+    uint32_t left = page->capacity - page->bump;
+
+    if (count == 0)
+        count = 1;
+    return count < left ? count : left;
+}
+
+static void *carve(struct xp_page *page, uint32_t count)
+{
+    char *first = (char *)page->start + (size_t)page->bump * page->block_size;
+    char *last = first + (size_t)(count - 1) * page->block_size;
+
+    for (char *block = first; block < last; block += page->block_size)
+        xp_block_link(block, block + page->block_size);
+    xp_block_link(last, NULL);
+    return first;
+}
+
+void *xp_page_collect(struct xp_page *page, uint32_t *ret_count)
+{
+    uint64_t local = atomic_load_explicit(&page->local, memory_order_relaxed);
+    uint32_t out = xp_packed_count(local);
+
+    if (xp_packed_block(local)) {
+        *ret_count = page->bump - out;
+        atomic_store_explicit(&page->local, xp_pack(NULL, page->bump), memory_order_relaxed);
+        return xp_packed_block(local);
+    }
+    if (atomic_load_explicit(&page->remote, memory_order_relaxed) != 0) {
+        /* acquire: pairs with the release in xp_page_push_remote(): the links are there. Blocks
+         * freed elsewhere were counted as out, and still are. */
+        uint64_t remote = atomic_exchange_explicit(&page->remote, 0, memory_order_acq_rel);
+        *ret_count = xp_packed_count(remote);
+        return xp_packed_block(remote);
+    }
+    if (page->bump < page->capacity) {
+        uint32_t count = carve_count(page);
+        void *first = carve(page, count);
+        page->bump += count;
+        atomic_store_explicit(&page->local, xp_pack(NULL, out + count), memory_order_relaxed);
+        *ret_count = count;
+        return first;
+    }
+    return NULL;
+}
+
+uint32_t xp_page_gather(struct xp_page *page)
+{
+    if (atomic_load_explicit(&page->remote, memory_order_relaxed) != 0) {
+        /* acquire: as above. */
+        uint64_t remote = atomic_exchange_explicit(&page->remote, 0, memory_order_acq_rel);
+        void *block = xp_packed_block(remote);
+        for (uint32_t n = xp_packed_count(remote); n > 0; n--) {
+            void *next = xp_block_next(block);
+            xp_page_push(page, block);
+            block = next;
+        }
+    }
+    return xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed));
+}
+
+bool xp_page_has_block(const struct xp_page *page, uintptr_t p)
+{
+    uintptr_t offset = p - page->start;
+    return p >= page->start && offset < (uintptr_t)page->bump * page->block_size &&
+           offset % page->block_size == 0;
+}
+
+uint32_t xp_page_push_remote(struct xp_page *page, void *block)
+{
+    uint64_t old = atomic_load_explicit(&page->remote, memory_order_relaxed);
+    uint64_t now;
+
+    do {
+        xp_block_link(block, xp_packed_block(old));
+        now = xp_pack(block, xp_packed_count(old) + 1);
+        /* release: pairs with the exchanges that collect. seq_cst: whoever pushes then looks at
+         * the owner word, and whoever lets a page go then looks at this one: one of the two must
+         * see the other (core/free.c, core/heap.c). */
+    } while (!atomic_compare_exchange_weak_explicit(&page->remote, &old, now, memory_order_seq_cst,
+                                                    memory_order_relaxed));
+    return xp_packed_count(now);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* page.h - what is known of a run of slices: its owner, its blocks, its free lists.
+ *
+ * Layer core. 128 bytes per slice, apart from the memory they describe; the one of a run's first
+ * slice stands for the run. They are never unmapped, so a stale pointer to one stays readable.
+ *
+ * The owner word says at once how a block is freed:
+ *   heap address        small page of that heap: its thread pushes, all others go by `remote`
+ *   heap address | 1    medium page of that heap
+ *   XP_OWNER_*          see below
+ * A page changes hands by compare-and-swap of this word (heap -> NOBODY by its heap; NOBODY -> heap
+ * or CLAIMED by anyone), or, for pages of resting heaps, under the resting lock. */
+#ifndef XP_CORE_PAGE_H
+#define XP_CORE_PAGE_H
+
+#include "core/record.h"
+#include "core/sizeclass.h"
+
+enum xp_owner {
+    XP_OWNER_NONE,    /* a free slice, or not the first one of its run */
+    XP_OWNER_CLAIMED, /* on its way from one state to the next */
+    XP_OWNER_NOBODY,  /* small or medium, full: whoever frees in it may take it */
+    XP_OWNER_CHECKED, /* nobody's, while somebody looks whether it is empty */
+    XP_OWNER_LARGE,   /* the run is one block */
+    XP_OWNER_SAMPLED, /* every block has a record, core/sampled.c */
+    XP_OWNER_CONSTANTS = 16
+};
+#define XP_OWNER_MEDIUM 1u
+
+enum xp_page_flags {
+    XP_PAGE_CLEAN = 1,   /* large: never written since it came from the system */
+    XP_PAGE_SAMPLED = 2, /* large: its record is, or was, in the slot */
+};
+
+/* A record that others may read while its block goes: see core/slot.h. */
+#define XP_RECORD_WORDS 5
+struct xp_slot {
+    _Atomic uint64_t state;
+    _Atomic uint64_t words[XP_RECORD_WORDS];
+};
+
+struct xp_page {
+    /* line 0: written by the owner */
+    _Atomic uintptr_t owner;
+    /* First free block << 16 | blocks that are not in this list. One word, so that a push is one
+     * store: a signal handler sees it done or not begun. */
+    _Atomic uint64_t local;
+    uintptr_t start;             /* block 0 */
+    uint32_t block_size;         /* bytes */
+    uint32_t capacity;           /* blocks */
+    uint32_t bump;               /* blocks carved so far; those behind were never handed out */
+    uint16_t slices;             /* length of the run */
+    uint8_t size_class;          /* < XP_CLASSES, small, medium and sampled pages */
+    uint8_t flags;               /* enum xp_page_flags */
+    struct xp_page *next, *prev; /* queue of the heap or of the shard */
+    uint8_t arena;               /* index of its arena */
+    uint8_t shard;               /* sampled */
+    uint16_t used;               /* sampled: blocks handed out; under the shard's lock */
+    uint32_t free_index;         /* sampled: first free block + 1, chained through the slots */
+    /* line 1: written by anyone */
+    _Atomic uint64_t remote; /* last block freed from elsewhere << 16 | how many */
+    struct xp_slot slot;     /* large: the record */
+    _Atomic uint64_t size;   /* large: usable bytes; sampled: generation of its list */
+} XP_CACHE_ALIGNED;
+
+_Static_assert(sizeof(struct xp_page) == 2 * XP_CACHE_LINE, "two cache lines per page");
+
+/* Words that hold a block and a count. User addresses have 47 bits, counts at most 13. */
+XP_ALWAYS_INLINE void *xp_packed_block(uint64_t word)
+{
+    return (void *)(uintptr_t)(word >> 16);
+}
+
+XP_ALWAYS_INLINE uint32_t xp_packed_count(uint64_t word)
+{
+    return (uint32_t)(word & 0xffff);
+}
+
+XP_ALWAYS_INLINE uint64_t xp_pack(const void *block, uint32_t count)
+{
+    return (uint64_t)(uintptr_t)block << 16 | count;
+}
+
+XP_ALWAYS_INLINE void *xp_block_next(const void *block)
+{
+    return *(void *const *)block;
+}
+
+XP_ALWAYS_INLINE void xp_block_link(void *block, void *next)
+{
+    *(void **)block = next;
+}
+
+/* Puts a block that the caller got from the page back on its list; the caller owns the page.
+ * Returns how many blocks of the page are still out. */
+XP_ALWAYS_INLINE uint32_t xp_page_push(struct xp_page *page, void *block)
+{
+    uint64_t old = atomic_load_explicit(&page->local, memory_order_relaxed);
+    uint64_t now = ((uint64_t)(uintptr_t)block << 16) + xp_packed_count(old) - 1;
+
+    xp_block_link(block, xp_packed_block(old));
+    atomic_store_explicit(&page->local, now, memory_order_relaxed);
+    return xp_packed_count(now);
+}
+
+/* Makes a run a page of blocks of that class; the owner word is the caller's last step. */
+void xp_page_init(struct xp_page *page, unsigned size_class);
+/* Slices that a page of the class has. */
+uint32_t xp_page_slices(unsigned size_class);
+
+/* Blocks that are free now, chained: own list, else what others freed, else newly carved ones.
+ * They count as out from here on. NULL when the page is full. The caller owns the page. */
+void *xp_page_collect(struct xp_page *page, uint32_t *ret_count);
+
+/* Takes everything freed elsewhere into the page's own list; returns the blocks still out. */
+uint32_t xp_page_gather(struct xp_page *page);
+
+/* True when p is the first byte of a carved block of the page. */
+bool xp_page_has_block(const struct xp_page *page, uintptr_t p);
+
+/* Frees a block of a page that is not the caller's; returns how many are on that list now. */
+uint32_t xp_page_push_remote(struct xp_page *page, void *block);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* purge.h - free slices go back to the system: by age, by amount, in runs that are worth a call.
+ *
+ * Layer core. No lock is held while the kernel works. Called from slow paths only, never from a
+ * signal handler that interrupted one. */
+#ifndef XP_CORE_PURGE_H
+#define XP_CORE_PURGE_H
+
+#include "core/heap.h"
+
+void xp_purge_init(const struct xp_core_options *options);
+
+/* A bounded piece of work if it is time or there is too much; else a few loads. */
+void xp_purge_if_due(void);
+
+/* Everything that is free. True if anything went. */
+bool xp_purge_all(void);
+
+#endif

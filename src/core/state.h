@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* state.h - a heap: what one thread owns of the allocator; and the list of all of them.
+ *
+ * Layer core. Heaps are never freed: a thread that exits leaves its heap resting, and the next new
+ * thread adopts it. A heap whose thread vanished from a slow path is abandoned: nobody touches it
+ * again. */
+#ifndef XP_CORE_STATE_H
+#define XP_CORE_STATE_H
+
+#include "base/lock.h"
+#include "base/rng.h"
+#include "core/front.h"
+#include "core/page.h"
+
+enum xp_heap_life {
+    XP_HEAP_ACTIVE,
+    XP_HEAP_RESTING, /* changed under xp_resting_lock only */
+    XP_HEAP_ABANDONED,
+    XP_HEAP_SHARED, /* the one behind xp_fallback_lock */
+};
+
+struct xp_slow;
+
+struct xp_heap {
+    struct xp_cache cache;  /* first: the thread's pointer and the owner words are this address */
+    struct xp_front shadow; /* stands in for the front inside slow paths */
+
+    /* All below is the owner's alone, and only inside slow paths, if nothing else is said. */
+    void *pending[XP_SMALL_CLASSES]; /* free blocks behind the cut; counted as out */
+    uint32_t pending_count[XP_SMALL_CLASSES];
+    /* Allocations until and with the sampled one, those in the list not counted: 1 means that the
+     * next one after the list is due; 0: not drawn yet. Blocks that leave a list unallocated are
+     * added again, so the draw belongs to the allocations and no flush moves it. */
+    uint64_t left[XP_SMALL_CLASSES];
+    double weight[XP_SMALL_CLASSES];   /* of the sampled one */
+    double bytes_mean;                 /* T of the draw that bytes_left counts down; 0: not drawn */
+    struct xp_page *queue[XP_CLASSES]; /* pages with free blocks; the first one is in use */
+    struct xp_rng rng;
+    uint32_t serial;                 /* dense, from 1 */
+    _Atomic(struct xp_slow *) frame; /* read by signal handlers of the same thread */
+
+    /* Read by others. */
+    _Atomic uint32_t life;        /* enum xp_heap_life */
+    _Atomic uint32_t in_slow;     /* 1 inside a slow path: fork waits for that */
+    struct xp_heap *next;         /* all heaps; set once */
+    struct xp_heap *next_resting; /* under xp_resting_lock */
+    _Atomic uint64_t slow_calls, remote_frees, samples;
+} XP_CACHE_ALIGNED;
+
+/* All heaps, newest first; acquire. */
+extern struct xp_heap *_Atomic xp_heaps;
+
+extern struct xp_lock xp_resting_lock;
+
+XP_ALWAYS_INLINE struct xp_heap *xp_heap_of_front(struct xp_front *front)
+{
+    return (struct xp_heap *)front;
+}
+
+XP_ALWAYS_INLINE struct xp_heap *xp_heap_of_shadow(struct xp_front *shadow)
+{
+    return (struct xp_heap *)((char *)shadow - offsetof(struct xp_heap, shadow));
+}
+
+/* Counters have one writer. */
+XP_ALWAYS_INLINE void xp_count(_Atomic uint64_t *counter)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+/* A resting heap or a new one, active, for the calling thread. NULL without memory. Signals are
+ * blocked meanwhile. */
+struct xp_heap *xp_heap_adopt(void);
+/* A new one that no thread has (for those that cannot have one). */
+struct xp_heap *xp_heap_create(void);
+
+/* ---- the calling thread owns the heap and is inside a slow path ---- */
+
+/* Blocks of the class, chained, counted as out. NULL without memory. */
+void *xp_heap_collect(struct xp_heap *heap, unsigned size_class, uint32_t *ret_count);
+/* Frees a small or medium block, whoever owns its page. */
+void xp_heap_free_block(struct xp_heap *heap, struct xp_page *page, void *block);
+/* Lists, magazines and empty pages go back. */
+void xp_heap_flush(struct xp_heap *heap);
+/* The heap has no thread any more. */
+void xp_heap_rest(struct xp_heap *heap);
+
+/* ---- anyone ---- */
+
+/* Frees a small or medium block of a page that the caller does not own. later: the caller is a
+ * signal handler inside a slow path. */
+void xp_heap_free_remote(struct xp_page *page, void *block, bool later);
+
+/* In a forked child: heaps of threads that do not exist here rest, or are abandoned if they were
+ * inside a slow path. mine may be NULL. */
+void xp_heap_fork_child(const struct xp_heap *mine);
+
+extern _Atomic uint64_t xp_heaps_adopted, xp_heaps_abandoned;
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* stats.c - figures of the whole allocator. */
+#include "core/stats.h"
+
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/heap.h"
+#include "core/huge.h"
+#include "core/limits.h"
+#include "core/slow.h"
+
+_Atomic uint64_t xp_invalid_frees;
+_Atomic uint64_t xp_headless_frees;
+
+static uint64_t read_counter(_Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+void xp_core_stats_get(struct xp_core_stats *ret_stats)
+{
+    struct xp_core_stats s;
+
+    memset(&s, 0, sizeof(s));
+    for (struct xp_heap *heap = atomic_load_explicit(&xp_heaps, memory_order_acquire); heap;
+         heap = heap->next) {
+        s.slow_calls += read_counter(&heap->slow_calls);
+        s.remote_frees += read_counter(&heap->remote_frees);
+        s.samples += read_counter(&heap->samples);
+    }
+    s.remote_frees += read_counter(&xp_headless_frees);
+    s.adopted_heaps = read_counter(&xp_heaps_adopted);
+    s.abandoned = read_counter(&xp_heaps_abandoned) + xp_limits_timeouts();
+    s.emergency = read_counter(&xp_emergency_calls);
+    s.invalid_frees = read_counter(&xp_invalid_frees);
+    s.purge_calls = read_counter(&xp_arena_stats.purge_calls);
+    s.purge_bytes = read_counter(&xp_arena_stats.purge_bytes);
+    size_t used = atomic_load_explicit(&xp_arena_stats.used_slices, memory_order_relaxed);
+    size_t dirty = atomic_load_explicit(&xp_arena_stats.dirty_slices, memory_order_relaxed);
+    s.dirty_bytes = dirty << XP_SLICE_SHIFT;
+    s.committed_bytes = (used + dirty) << XP_SLICE_SHIFT;
+    s.huge_bytes = xp_huge_bytes();
+    s.live_bytes = (used << XP_SLICE_SHIFT) + s.huge_bytes;
+    s.mapped_bytes =
+        atomic_load_explicit(&xp_arena_stats.committed_bytes, memory_order_relaxed) + s.huge_bytes;
+    *ret_stats = s;
+}
