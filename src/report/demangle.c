@@ -120,17 +120,18 @@ static bool at_operator(const struct shorten *s, const char *begin)
 
 static void take_operator(struct shorten *s)
 {
+    /* Longest first. Arguments of operator< are set apart by a space: "operator< <int>". */
+    static const char *const symbols[] = {
+        "()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "==", "!=", "&&",
+        "||", "++", "--",  "+=",  "-=",  "*=",  "/=", "%=", "^=", "&=", "|=", "->", "+",
+        "-",  "*",  "/",   "%",   "^",   "&",   "|",  "~",  "!",  "=",  "<",  ">",  ","};
     copy(s, 8);
     s->in_operator = true;
-    if (starts(s->in, "()") || starts(s->in, "[]")) {
-        copy(s, 2);
-        return;
-    }
-    size_t length = strspn(s->in, "+-*/%^&|~!=<>,");
-    /* "operator<<int>" is operator< of int; "operator<<" and "operator<<=" are themselves. */
-    if (length > 2 && s->in[0] == '<' && s->in[1] == '<' && s->in[2] != '=' && s->in[2] != '<')
-        length = 2;
-    copy(s, length);
+    for (size_t i = 0; i < XP_ARRAY_LENGTH(symbols); i++)
+        if (starts(s->in, symbols[i])) {
+            copy(s, strlen(symbols[i]));
+            return;
+        }
 }
 
 static bool at_component_start(const struct shorten *s)
