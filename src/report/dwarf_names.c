@@ -10,6 +10,7 @@
 
 #define REFERENCE_DEPTH_MAX 16
 #define SCOPE_DEPTH_MAX     64
+#define UNNAMED             "{unnamed}"
 
 /* ---- names of functions ---- */
 
@@ -161,7 +162,7 @@ static char *enter_scope(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Die die, char *
     case DW_TAG_union_type:
     case DW_TAG_enumeration_type:
     case DW_TAG_interface_type:
-        return append(scope, name ? name : "{unnamed}");
+        return append(scope, name ? name : UNNAMED);
     case DW_TAG_module:
         return name ? append(scope, name) : scope;
     case DW_TAG_subprogram: {
@@ -179,6 +180,14 @@ static char *enter_scope(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Die die, char *
     }
 }
 
+/* The class without a name that has a call operator; in words of demanglers. */
+static void call_it_lambda(char *scope)
+{
+    size_t length = strlen(scope);
+    if (length >= strlen(UNNAMED) && strcmp(scope + length - strlen(UNNAMED), UNNAMED) == 0)
+        strcpy(scope + length - strlen(UNNAMED), "{lambda}");
+}
+
 static char *qualified_name(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Off target, const char *name,
                             unsigned depth)
 {
@@ -194,6 +203,8 @@ static char *qualified_name(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Off target, 
         die = child_of(d, dbg, die, target);
     }
     hr_dwarf_free_die(dbg, die);
+    if (scope && strcmp(name, "operator()") == 0)
+        call_it_lambda(scope);
     char *whole = scope ? append(scope, name) : NULL;
     if (!whole)
         d->no_memory = true;

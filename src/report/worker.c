@@ -122,6 +122,8 @@ static void become_worker(pid_t parent, uint32_t jobs, const struct hr_worker_li
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2 && null >= 0; fd++)
         dup2(null, fd);
+    if (null > 2)
+        close(null);
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, (uint64_t)limits->timeout_s * jobs + 1);
 #if !defined(__SANITIZE_ADDRESS__) /* its shadow takes terabytes of address space */
