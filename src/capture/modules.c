@@ -58,6 +58,7 @@ static struct {
     _Atomic(struct record *) chunks[MODULES_MAX / CHUNK_COUNT + 1];
     _Atomic uint8_t loaded[MODULES_MAX + 1]; /* [0], no module, always is */
     _Atomic uint16_t recent[RECENT_COUNT];   /* module by start address: a hint */
+    uintptr_t program_start, program_end;    /* all segments of the executable; 0 if not known */
     uintptr_t unloaded_next;
     char *path_bump, *path_end;
     bool locked_for_fork;
@@ -185,8 +186,42 @@ static void resolve_name_locked(const struct dl_find_object *found, const char *
     }
 }
 
+/* The kernel maps the executable segment by segment, and the loader answers for each by itself:
+ * here is what makes one module of them. */
+static void find_program(void)
+{
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    size_t count = getauxval(AT_PHNUM);
+    uintptr_t bias = 0, low = UINTPTR_MAX, high = 0;
+    bool bias_known = false;
+
+    if (!headers)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        const ElfW(Phdr) *header = &headers[i];
+        if (header->p_type == PT_PHDR) {
+            bias = (uintptr_t)headers - header->p_vaddr;
+            bias_known = true;
+        }
+        if (header->p_type != PT_LOAD)
+            continue;
+        uintptr_t from = xp_align_down(header->p_vaddr, XP_OS_PAGE);
+        if (from < low)
+            low = from;
+        if (header->p_vaddr + header->p_memsz > high)
+            high = header->p_vaddr + header->p_memsz;
+    }
+    if (!bias_known && _r_debug.r_map)
+        bias = _r_debug.r_map->l_addr;
+    if (low < high) {
+        history.program_start = bias + low;
+        history.program_end = bias + high;
+    }
+}
+
 void xp_history_init(void)
 {
+    find_program();
     ssize_t n = xp_os_readlink("/proc/self/exe", history.program, sizeof(history.program) - 1);
 
     if (n > 0) {
@@ -326,7 +361,14 @@ static unsigned note_locked(const struct dl_find_object *found, const struct lin
 
 static bool ask_loader(uintptr_t address, struct dl_find_object *ret_found)
 {
-    return _dl_find_object != NULL && _dl_find_object((void *)address, ret_found) == 0;
+    if (_dl_find_object == NULL || _dl_find_object((void *)address, ret_found) != 0)
+        return false;
+    uintptr_t start = (uintptr_t)ret_found->dlfo_map_start;
+    if (start - history.program_start < history.program_end - history.program_start) {
+        ret_found->dlfo_map_start = (void *)history.program_start;
+        ret_found->dlfo_map_end = (void *)history.program_end;
+    }
+    return true;
 }
 
 /* Is what the loader found there still what we recorded? The link map may be read: the module

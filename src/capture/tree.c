@@ -14,16 +14,18 @@
  * Each gives a 64-bit word a dense id. Words lie in segments that double, so that ids never move
  * and memory grows with use; the way from a word to its id is a hash index of 16-slot buckets:
  *
- *   index 0: |bucket|bucket|...   full bucket? -> index 1 (four times as large) -> index 2 ...
+ *   index 0: |bucket|bucket|...   full bucket? -> index 1 (eight times as large) -> index 2 ...
  *
  * A bucket fills from the left and nothing is ever removed. So the first empty slot on a word's
  * way proves that the word is nowhere further on, and it is where the word goes, by one CAS: two
  * threads with the same word meet in the same slot. A slot holds id | tag << 24; the tag spares
- * the look at the word for 255 of 256 strangers. */
+ * the look at the word for 255 of 256 strangers. Known words are looked for the other way round:
+ * most of them are in the largest index. */
 #define WORD_SEGMENTS  13
 #define WORD_FIRST     4096u /* words of segment 0; segment k holds ids 2^(11+k) .. 2^(12+k) */
-#define INDEX_SEGMENTS 8
-#define INDEX_FIRST    256u /* buckets of index 0; each next one has four times as many */
+#define INDEX_SEGMENTS 5
+#define INDEX_FIRST    256u /* buckets of index 0 */
+#define INDEX_GROWTH   3u   /* each next one has 2^3 times as many */
 #define BUCKET_SLOTS   16u
 #define ID_BITS        24
 #define ID_MASK        ((1u << ID_BITS) - 1)
@@ -106,6 +108,14 @@ static _Atomic uint64_t *word_at(struct table *table, uint32_t id, bool may_map)
     return &segment[id - word_segment_start(k)];
 }
 
+/* The word behind an id out of the index. */
+XP_ALWAYS_INLINE uint64_t word_of(struct table *table, uint32_t id)
+{
+    unsigned k = word_segment(id);
+    _Atomic uint64_t *segment = atomic_load_explicit(&table->words[k], memory_order_acquire);
+    return atomic_load_explicit(&segment[id - word_segment_start(k)], memory_order_relaxed);
+}
+
 /* 0 for an id that was never given out. */
 static uint64_t word_get(struct table *table, uint32_t id)
 {
@@ -134,30 +144,57 @@ static uint32_t append(struct table *table, uint64_t word)
     }
 }
 
-/* The id of the word, or 0. With add, a missing word is stored first; then 0 says: full. */
-XP_ALWAYS_INLINE uint32_t intern(struct table *table, uint64_t hash, uint64_t word, same_fn same,
-                                 bool add)
+static size_t index_buckets(unsigned k)
 {
-    uint32_t tag = (uint32_t)(hash >> 56) << ID_BITS;
-    uint32_t buckets = INDEX_FIRST, mine = 0;
+    return (size_t)INDEX_FIRST << (INDEX_GROWTH * k);
+}
 
-    for (unsigned k = 0; k < INDEX_SEGMENTS; k++, buckets *= 4) {
+static _Atomic uint32_t *bucket_of(_Atomic uint32_t *index, unsigned k, uint64_t hash)
+{
+    return index + (hash & (index_buckets(k) - 1)) * BUCKET_SLOTS;
+}
+
+XP_ALWAYS_INLINE uint32_t tag_of(uint64_t hash)
+{
+    return (uint32_t)(hash >> 56) << ID_BITS;
+}
+
+/* The id of a word that is there, or 0. */
+XP_ALWAYS_INLINE uint32_t find(struct table *table, uint64_t hash, uint64_t word, same_fn same)
+{
+    uint32_t tag = tag_of(hash);
+
+    for (unsigned k = INDEX_SEGMENTS; k-- > 0;) {
         _Atomic uint32_t *index = atomic_load_explicit(&table->index[k], memory_order_acquire);
-        if (XP_UNLIKELY(!index)) {
-            if (!add)
-                return 0;
-            size_t size = (size_t)buckets * BUCKET_SLOTS * sizeof(uint32_t);
-            index = segment_of((_Atomic(void *) *)&table->index[k], size);
-            if (!index)
-                return 0;
-        }
-        _Atomic uint32_t *bucket = index + (hash & (buckets - 1)) * BUCKET_SLOTS;
+        if (!index)
+            continue;
+        _Atomic uint32_t *bucket = bucket_of(index, k, hash);
         for (unsigned i = 0; i < BUCKET_SLOTS; i++) {
-            /* acquire: pairs with the release CAS below; the word behind the id is whole. */
+            /* acquire: pairs with the release CAS in add(); the word behind the id is whole. */
+            uint32_t slot = atomic_load_explicit(&bucket[i], memory_order_acquire);
+            if (slot == 0)
+                break;
+            if ((slot & ~ID_MASK) == tag && same(word_of(table, slot & ID_MASK), word))
+                return slot & ID_MASK;
+        }
+    }
+    return 0;
+}
+
+/* The id of the word, which is stored if it is not there; 0: the table is full. */
+static XP_NOINLINE uint32_t add(struct table *table, uint64_t hash, uint64_t word)
+{
+    uint32_t tag = tag_of(hash), mine = 0;
+
+    for (unsigned k = 0; k < INDEX_SEGMENTS; k++) {
+        size_t size = index_buckets(k) * BUCKET_SLOTS * sizeof(uint32_t);
+        _Atomic uint32_t *index = segment_of((_Atomic(void *) *)&table->index[k], size);
+        if (!index)
+            return 0;
+        _Atomic uint32_t *bucket = bucket_of(index, k, hash);
+        for (unsigned i = 0; i < BUCKET_SLOTS; i++) {
             uint32_t slot = atomic_load_explicit(&bucket[i], memory_order_acquire);
             if (slot == 0) {
-                if (!add)
-                    return 0;
                 if (mine == 0)
                     mine = append(table, word);
                 if (mine == 0)
@@ -167,7 +204,7 @@ XP_ALWAYS_INLINE uint32_t intern(struct table *table, uint64_t hash, uint64_t wo
                     return mine;
                 /* Somebody was faster. If it was the same word, our id stays unused. */
             }
-            if ((slot & ~ID_MASK) == tag && same(word_get(table, slot & ID_MASK), word))
+            if ((slot & ~ID_MASK) == tag && word_of(table, slot & ID_MASK) == word)
                 return slot & ID_MASK;
         }
     }
@@ -177,12 +214,12 @@ XP_ALWAYS_INLINE uint32_t intern(struct table *table, uint64_t hash, uint64_t wo
 static uint32_t pc_id(uintptr_t pc)
 {
     uint64_t number = pc & PC_MASK, hash = xp_hash_word(number);
-    uint32_t id = intern(&tree.pcs, hash, number, same_live_pc, false);
+    uint32_t id = find(&tree.pcs, hash, number, same_live_pc);
 
     if (XP_LIKELY(id != 0))
         return id;
     uint64_t module = xp_history_index_of(pc - 1);
-    return intern(&tree.pcs, hash, number | module << 48, same_word, true);
+    return add(&tree.pcs, hash, number | module << 48);
 }
 
 xp_node xp_tree_child(xp_node parent, uintptr_t pc, bool *ret_full)
@@ -191,7 +228,10 @@ xp_node xp_tree_child(xp_node parent, uintptr_t pc, bool *ret_full)
 
     if (id != 0) {
         uint64_t word = (uint64_t)parent << 32 | id;
-        xp_node node = intern(&tree.nodes, xp_hash_word(word), word, same_word, true);
+        uint64_t hash = xp_hash_word(word);
+        xp_node node = find(&tree.nodes, hash, word, same_word);
+        if (XP_UNLIKELY(node == 0))
+            node = add(&tree.nodes, hash, word);
         if (XP_LIKELY(node != 0))
             return node;
     }
@@ -237,7 +277,7 @@ static int table_init(struct table *table, size_t max, uint64_t first)
     if (table->max < 2)
         table->max = 2;
     _Atomic uint64_t *word = word_at(table, 1, true);
-    size_t size = INDEX_FIRST * BUCKET_SLOTS * sizeof(uint32_t);
+    size_t size = index_buckets(0) * BUCKET_SLOTS * sizeof(uint32_t);
     if (!word || !segment_of((_Atomic(void *) *)&table->index[0], size))
         return -ENOMEM;
     atomic_store_explicit(word, first, memory_order_relaxed);
