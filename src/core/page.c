@@ -36,7 +36,7 @@ void xp_page_init(struct xp_page *page, unsigned size_class)
     page->start = xp_page_base(page) + shift;
     page->block_size = size;
     page->capacity = ((uint32_t)page->slices * (uint32_t)XP_SLICE - shift) / size;
-    page->bump = 0;
+    atomic_store_explicit(&page->bump, 0, memory_order_relaxed);
     page->size_class = (uint8_t)size_class;
     page->next = page->prev = NULL;
     atomic_store_explicit(&page->local, 0, memory_order_relaxed);
@@ -45,9 +45,9 @@ void xp_page_init(struct xp_page *page, unsigned size_class)
 
 static uint32_t carve_count(const struct xp_page *page)
 {
-    uint32_t bytes = page->bump * page->block_size < CARVE_MORE ? CARVE_FIRST : CARVE_MORE;
+    uint32_t bytes = xp_page_bump(page) * page->block_size < CARVE_MORE ? CARVE_FIRST : CARVE_MORE;
     uint32_t count = bytes / page->block_size;
-    uint32_t left = page->capacity - page->bump;
+    uint32_t left = page->capacity - xp_page_bump(page);
 
     if (count == 0)
         count = 1;
@@ -56,7 +56,7 @@ static uint32_t carve_count(const struct xp_page *page)
 
 static void *carve(struct xp_page *page, uint32_t count)
 {
-    char *first = (char *)page->start + (size_t)page->bump * page->block_size;
+    char *first = (char *)page->start + (size_t)xp_page_bump(page) * page->block_size;
     char *last = first + (size_t)(count - 1) * page->block_size;
 
     for (char *block = first; block < last; block += page->block_size)
@@ -71,8 +71,9 @@ void *xp_page_collect(struct xp_page *page, uint32_t *ret_count)
     uint32_t out = xp_packed_count(local);
 
     if (xp_packed_block(local)) {
-        *ret_count = page->bump - out;
-        atomic_store_explicit(&page->local, xp_pack(NULL, page->bump), memory_order_relaxed);
+        *ret_count = xp_page_bump(page) - out;
+        atomic_store_explicit(&page->local, xp_pack(NULL, xp_page_bump(page)),
+                              memory_order_relaxed);
         return xp_packed_block(local);
     }
     if (atomic_load_explicit(&page->remote, memory_order_relaxed) != 0) {
@@ -82,10 +83,11 @@ void *xp_page_collect(struct xp_page *page, uint32_t *ret_count)
         *ret_count = xp_packed_count(remote);
         return xp_packed_block(remote);
     }
-    if (page->bump < page->capacity) {
+    uint32_t bump = xp_page_bump(page);
+    if (bump < page->capacity) {
         uint32_t count = carve_count(page);
         void *first = carve(page, count);
-        page->bump += count;
+        atomic_store_explicit(&page->bump, bump + count, memory_order_relaxed);
         atomic_store_explicit(&page->local, xp_pack(NULL, out + count), memory_order_relaxed);
         *ret_count = count;
         return first;
@@ -111,7 +113,7 @@ uint32_t xp_page_gather(struct xp_page *page)
 bool xp_page_has_block(const struct xp_page *page, uintptr_t p)
 {
     uintptr_t offset = p - page->start;
-    return p >= page->start && offset < (uintptr_t)page->bump * page->block_size &&
+    return p >= page->start && offset < (uintptr_t)xp_page_bump(page) * page->block_size &&
            offset % page->block_size == 0;
 }
 

@@ -45,10 +45,12 @@ struct xp_page {
     /* First free block << 16 | blocks that are not in this list. One word, so that a push is one
      * store: a signal handler sees it done or not begun. */
     _Atomic uint64_t local;
-    uintptr_t start;             /* block 0 */
-    uint32_t block_size;         /* bytes */
-    uint32_t capacity;           /* blocks */
-    uint32_t bump;               /* blocks carved so far; those behind were never handed out */
+    uintptr_t start;     /* block 0 */
+    uint32_t block_size; /* bytes */
+    uint32_t capacity;   /* blocks */
+    /* Blocks carved so far; those behind were never handed out. Written by the owner, or under the
+     * lock of the shard; read by those who free elsewhere. */
+    _Atomic uint32_t bump;
     uint16_t slices;             /* length of the run */
     uint8_t size_class;          /* < XP_CLASSES, small, medium and sampled pages */
     uint8_t flags;               /* enum xp_page_flags */
@@ -64,6 +66,11 @@ struct xp_page {
 } XP_CACHE_ALIGNED;
 
 _Static_assert(sizeof(struct xp_page) == 2 * XP_CACHE_LINE, "two cache lines per page");
+
+XP_ALWAYS_INLINE uint32_t xp_page_bump(const struct xp_page *page)
+{
+    return atomic_load_explicit(&page->bump, memory_order_relaxed);
+}
 
 /* Words that hold a block and a count. User addresses have 47 bits, counts at most 13. */
 XP_ALWAYS_INLINE void *xp_packed_block(uint64_t word)

@@ -98,10 +98,9 @@ static bool take_index(struct xp_page *page, uint32_t *ret_index)
     if (index != 0) {
         struct xp_slot *slot = &slots_of(page)[--index];
         page->free_index = (uint32_t)atomic_load_explicit(&slot->words[0], memory_order_relaxed);
-    } else if (page->bump < page->capacity) {
-        index = page->bump;
-        /* Atomic for the walkers only. */
-        __atomic_store_n(&page->bump, index + 1, __ATOMIC_RELEASE);
+    } else if (xp_page_bump(page) < page->capacity) {
+        index = xp_page_bump(page);
+        atomic_store_explicit(&page->bump, index + 1, memory_order_relaxed);
     } else {
         return false;
     }
@@ -236,7 +235,7 @@ void xp_sampled_each(struct xp_page *page,
                      void (*fn)(const struct xp_record *record, void *block, void *arg), void *arg)
 {
     struct xp_record record;
-    uint32_t bump = __atomic_load_n(&page->bump, __ATOMIC_ACQUIRE);
+    uint32_t bump = xp_page_bump(page);
     struct xp_slot *slots = slots_of(page);
 
     for (uint32_t i = 0; i < bump; i++) {
