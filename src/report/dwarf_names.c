@@ -243,11 +243,13 @@ static bool grow_names(struct dwarf *d)
     return true;
 }
 
-/* Walks origins and specifications from die to where its names stand. */
+/* Walks origins and specifications from die to where its names stand. In C a linkage name is an
+ * assembler label or a compiler's invention (__GI_abort, foo.lto_priv.0): there the name in the
+ * source is the better one. */
 static void search_name(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Die die, struct name_entry *entry,
                         unsigned depth)
 {
-    const char *plain = NULL;
+    const char *plain = NULL, *fallback = NULL;
     Dwarf_Off declared = 0;
     Dwarf_Debug declared_dbg = dbg;
     Dwarf_Die at = die;
@@ -255,7 +257,7 @@ static void search_name(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Die die, struct 
         const char *linkage = hr_dwarf_text(d, at, DW_AT_linkage_name);
         if (!linkage)
             linkage = hr_dwarf_text(d, at, DW_AT_MIPS_linkage_name);
-        if (linkage && *linkage) {
+        if (linkage && *linkage && d->qualify) {
             entry->text = strdup(linkage);
             entry->mangled = true;
             break;
@@ -264,6 +266,8 @@ static void search_name(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Die die, struct 
         Dwarf_Error error = NULL;
         if (name && !plain)
             plain = name;
+        else if (linkage && !fallback)
+            fallback = linkage;
         if (dwarf_dieoffset(at, &declared, &error) != DW_DLV_OK)
             hr_dwarf_failed(d, error);
         declared_dbg = dbg;
@@ -280,6 +284,8 @@ static void search_name(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Die die, struct 
     }
     if (at && at != die)
         hr_dwarf_free_die(dbg, at);
+    if (!plain)
+        plain = fallback;
     if (entry->text || !plain)
         return;
     entry->text =

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* symbolize_file.c - names virtual addresses of one ELF file as llvm-symbolizer prints them.
  *
- * symbolize_file [-demangle=full|short|templates|none] [-symtab] [-workers=N] FILE < addresses
+ * symbolize_file [-demangle=full|short|templates|none] [-symtab] [-workers=N] [-debug_dir=DIR]
+ *                [-symfs=DIR] [-ignore_build_id] [-path=RECORDED] FILE < addresses
  * One hexadecimal address a line; what is printed per address: its frames, innermost first, each as
  * a line with the function and a line FILE:LINE, then an empty line. The diagnosis goes to stderr.
  */
@@ -30,9 +31,9 @@ static void print(const struct hr_model *model, uint32_t location)
     printf("\n");
 }
 
-static void add_mappings(struct hr_model *model, const struct hr_elf *elf)
+static void add_mappings(struct hr_model *model, const struct hr_elf *elf, const char *recorded)
 {
-    hr_string path = hr_string_intern(model, elf->path, strlen(elf->path));
+    hr_string path = hr_string_intern(model, recorded, strlen(recorded));
     hr_string id = hr_string_intern(model, elf->build_id, strlen(elf->build_id));
     uint64_t base = elf->type == ET_EXEC ? 0 : BASE;
     for (uint32_t i = 0; i < elf->segment_count; i++) {
@@ -54,7 +55,7 @@ static void add_mappings(struct hr_model *model, const struct hr_elf *elf)
 int main(int argc, char **argv)
 {
     struct hr_symbolize_options options = {.demangle = HR_DEMANGLE_FULL};
-    const char *file = NULL;
+    const char *file = NULL, *debug_dir = NULL, *recorded = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "-demangle=short") == 0)
             options.demangle = HR_DEMANGLE_SHORT;
@@ -66,6 +67,16 @@ int main(int argc, char **argv)
             options.symtab_only = true;
         else if (strncmp(argv[i], "-workers=", 9) == 0)
             options.workers = (unsigned)atoi(argv[i] + 9);
+        else if (strncmp(argv[i], "-debug_dir=", 11) == 0) {
+            debug_dir = argv[i] + 11;
+            options.debug_dirs = &debug_dir;
+            options.debug_dir_count = 1;
+        } else if (strncmp(argv[i], "-symfs=", 7) == 0)
+            options.symfs = argv[i] + 7;
+        else if (strcmp(argv[i], "-ignore_build_id") == 0)
+            options.ignore_build_id = true;
+        else if (strncmp(argv[i], "-path=", 6) == 0)
+            recorded = argv[i] + 6;
         else
             file = argv[i];
     }
@@ -76,7 +87,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "symbolize_file: %s: %s\n", err.place, err.text);
         return 2;
     }
-    add_mappings(model, elf);
+    add_mappings(model, elf, recorded ? recorded : file);
     uint64_t base = elf->type == ET_EXEC ? 0 : BASE;
     uint32_t count = 0, room = 0, *asked = NULL;
     for (uint64_t vaddr; scanf("%" SCNx64, &vaddr) == 1; count++) {
