@@ -357,6 +357,29 @@ static bool ids_agree(const char *a, const char *b)
     return !a[0] || !b[0] || strcmp(a, b) == 0;
 }
 
+/* Where the profile has no build id, the size and place of the code must do: the kernel maps an
+ * executable segment whole. */
+static bool layouts_agree(const struct search *s, const struct hr_module *module,
+                          const struct hr_elf *elf)
+{
+    const uint64_t page = XP_OS_PAGE - 1;
+    uint32_t index = (uint32_t)(module - s->modules->modules);
+    for (uint32_t i = 0; i < s->model->mapping_count; i++) {
+        const struct hr_mapping *mapping = &s->model->mappings[i];
+        if (s->modules->of_mapping[i] != index)
+            continue;
+        for (uint32_t k = 0; k < elf->segment_count; k++) {
+            const struct hr_elf_segment *segment = &elf->segments[k];
+            uint64_t first = segment->offset & ~page;
+            uint64_t size = (segment->offset & page) + segment->memory_size;
+            if (segment->type == PT_LOAD && (segment->flags & PF_X) && first == mapping->offset &&
+                ((size + page) & ~page) == mapping->limit - mapping->start)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* By build id; else by name, where ids are unknown or overruled; else, for the first one, the main
  * program: profiles are often read with a renamed copy of it. */
 static bool fits(const struct search *s, const struct hr_module *module, const struct hr_elf *elf,
@@ -364,7 +387,8 @@ static bool fits(const struct search *s, const struct hr_module *module, const s
 {
     const char *path = hr_string_text(s->model, module->path);
     const char *id = hr_string_text(s->model, module->build_id);
-    bool overruled = s->options->ignore_build_id || ids_agree(id, elf->build_id);
+    bool overruled = s->options->ignore_build_id ||
+                     (ids_agree(id, elf->build_id) && (id[0] || layouts_agree(s, module, elf)));
     switch (pass) {
     case 0:
         return id[0] && strcmp(id, elf->build_id) == 0;
