@@ -9,7 +9,8 @@
 #include "base/bits.h"
 #include "base/os.h"
 
-#define HEADERS_MAX 64  /* program headers looked at */
+#define HEADERS_MAX 64  /* program headers looked at, */
+#define AT_ONCE     8u  /* so many by one call */
 #define NOTES_MAX   512 /* bytes of a note segment looked at */
 
 /* The GNU build id among the notes at address, if it is there. */
@@ -34,6 +35,7 @@ static int read_build_id(uintptr_t address, size_t size, struct xp_elf_layout *l
             memcmp(notes + at, "GNU", 4) == 0) {
             layout->build_id_size =
                 (uint8_t)(note.n_descsz < XP_BUILD_ID_MAX ? note.n_descsz : XP_BUILD_ID_MAX);
+            layout->build_id_at = address + at + name_size;
             memcpy(layout->build_id, notes + at + name_size, layout->build_id_size);
             break;
         }
@@ -58,7 +60,7 @@ int xp_elf_layout_read(uintptr_t start, uintptr_t end, uintptr_t wanted,
 {
     struct xp_elf_layout layout = {0};
     Elf64_Ehdr elf;
-    Elf64_Phdr header;
+    Elf64_Phdr headers[AT_ONCE], header;
     uintptr_t bias = 0;
     bool bias_known = false;
 
@@ -71,9 +73,13 @@ int xp_elf_layout_read(uintptr_t start, uintptr_t end, uintptr_t wanted,
         return -ENOEXEC;
 
     for (unsigned i = 0; i < elf.e_phnum; i++) {
-        uintptr_t at = start + elf.e_phoff + i * sizeof(header);
-        if (xp_os_peek(&header, (const void *)at, sizeof(header)) < 0)
-            return -EFAULT;
+        if (i % AT_ONCE == 0) {
+            size_t left = elf.e_phnum - i, some = left < AT_ONCE ? left : AT_ONCE;
+            uintptr_t at = start + elf.e_phoff + i * sizeof(header);
+            if (xp_os_peek(headers, (const void *)at, some * sizeof(header)) < 0)
+                return -EFAULT;
+        }
+        header = headers[i % AT_ONCE];
         if (header.p_type != PT_LOAD && header.p_type != PT_NOTE)
             continue;
         if (header.p_type == PT_LOAD && !bias_known) {

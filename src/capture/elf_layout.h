@@ -12,6 +12,7 @@ struct xp_elf_layout {
     uintptr_t text_start, text_end;       /* first to last executable segment, page-aligned */
     uint64_t text_offset;                 /* file offset of text_start */
     uintptr_t segment_start, segment_end; /* the readable segment that holds wanted */
+    uintptr_t build_id_at;                /* where it lies; 0: there is none */
     uint8_t build_id_size;
     uint8_t build_id[XP_BUILD_ID_MAX];
 };

@@ -38,15 +38,16 @@ struct record {
     uintptr_t text_start, text_end;
     uint64_t text_offset;
     const uint8_t *frame_header, *low, *high;
-    _Atomic(const void *) link_map;    /* what the loader calls it; newest sighting */
-    _Atomic(const void *) dynamic;     /* its l_ld */
-    _Atomic(const void *) loader_name; /* its l_name */
-    const char *name;           /* from the loader, made absolute: what the module is known by */
-    _Atomic(const char *) path; /* for people; the kernel's word for it once a dump has asked */
+    _Atomic(const void *) link_map; /* the loader's, at the newest sighting */
+    const void *dynamic;            /* its l_ld */
+    const char *loader_name;        /* its l_name, as it was */
+    const char *name;               /* the same made absolute */
+    _Atomic(const char *) path;     /* for people; the kernel's word for it once a dump has asked */
     _Atomic uintptr_t unloaded_start; /* 0 as long as it never was unloaded */
     uint32_t generation;
     _Atomic bool walked; /* a stack passed through */
     bool is_loader;
+    const uint8_t *build_id_at; /* in the mapping */
     uint8_t build_id_size;
     uint8_t build_id[XP_BUILD_ID_MAX];
 };
@@ -63,8 +64,9 @@ static struct {
     char *path_bump, *path_end;
     bool locked_for_fork;
     char program[PATH_MAX_];
-    char name[PATH_MAX_], folder[PATH_MAX_]; /* being put together */
-    char line[2 * PATH_MAX_];                /* of /proc/self/maps */
+    /* of the module that is being noted: its l_name, the same made absolute, the current folder */
+    char loader_name[PATH_MAX_], name[PATH_MAX_], folder[PATH_MAX_];
+    char line[2 * PATH_MAX_]; /* of /proc/self/maps */
 } history = {.lock = XP_LOCK_INIT(XP_RANK_MODULES),
              .loaded = {1},
              .unloaded_next = UNLOADED_BASE,
@@ -162,28 +164,32 @@ static void read_loader_name(const char *name, char *path)
     memcpy(path, "?", 2);
 }
 
-/* Fills history.name for a module that the loader knows as name. */
+/* Fills history.loader_name and history.name for a module that the loader knows as name. */
 static void resolve_name_locked(const struct dl_find_object *found, const char *name)
 {
-    char *path = history.name, *folder = history.folder;
+    char *given = history.loader_name, *path = history.name, *folder = history.folder;
+    size_t prefix = 0, size;
 
+    read_loader_name(name, given);
     if ((uintptr_t)found->dlfo_map_start == getauxval(AT_SYSINFO_EHDR)) {
         memcpy(path, "[vdso]", sizeof("[vdso]"));
         return;
     }
-    read_loader_name(name, path);
-    if (path[0] == 0) {
+    if (given[0] == 0) {
         memcpy(path, history.program, strlen(history.program) + 1);
-    } else if (path[0] != '/') {
-        /* Relative to the folder of its dlopen; a dump corrects it by /proc/self/maps. */
-        size_t length = strlen(path) + 1;
-        ssize_t size = xp_os_getcwd(folder, PATH_MAX_);
-        if (size <= 1 || folder[0] != '/' || (size_t)size + length > PATH_MAX_)
-            return;
-        memmove(path + size, path, length);
-        memcpy(path, folder, (size_t)size - 1);
-        path[size - 1] = '/';
+        return;
     }
+    size = strlen(given) + 1;
+    if (given[0] != '/') {
+        /* Relative to the folder of its dlopen; a dump corrects it by /proc/self/maps. */
+        ssize_t got = xp_os_getcwd(folder, PATH_MAX_);
+        if (got > 1 && folder[0] == '/' && (size_t)got + size <= PATH_MAX_) {
+            prefix = (size_t)got;
+            memcpy(path, folder, prefix);
+            path[prefix - 1] = '/';
+        }
+    }
+    memcpy(path + prefix, given, size);
 }
 
 /* The kernel maps the executable segment by segment, and the loader answers for each by itself:
@@ -282,18 +288,19 @@ static void mark_unloaded_locked(unsigned module)
 }
 
 static bool same_file_locked(const struct record *record, const struct dl_find_object *found,
-                             const struct xp_elf_layout *layout)
+                             const struct link_map *map, const struct xp_elf_layout *layout)
 {
     return record->start == (uintptr_t)found->dlfo_map_start &&
            record->end == (uintptr_t)found->dlfo_map_end &&
-           record->frame_header == found->dlfo_eh_frame &&
+           record->frame_header == found->dlfo_eh_frame && record->dynamic == map->l_ld &&
+           record->build_id_at == (const uint8_t *)layout->build_id_at &&
            record->build_id_size == layout->build_id_size &&
            memcmp(record->build_id, layout->build_id, layout->build_id_size) == 0 &&
            strcmp(record->name, history.name) == 0;
 }
 
-static unsigned record_new_locked(const struct dl_find_object *found,
-                                  const struct xp_elf_layout *layout, const char *mapped_path)
+static unsigned record_new_locked(const struct dl_find_object *found, const struct link_map *map,
+                                  const struct xp_elf_layout *layout)
 {
     unsigned module = module_count() + 1;
 
@@ -316,20 +323,24 @@ static unsigned record_new_locked(const struct dl_find_object *found,
     record->high = (const uint8_t *)layout->segment_end;
     record->is_loader = record->start == (uintptr_t)_r_debug.r_ldbase;
     record->generation = xp_history_generation();
+    record->dynamic = map->l_ld;
+    record->build_id_at = (const uint8_t *)layout->build_id_at;
     record->build_id_size = layout->build_id_size;
     memcpy(record->build_id, layout->build_id, layout->build_id_size);
     record->name = keep_path_locked(history.name);
-    atomic_store_explicit(&record->path, mapped_path ? keep_path_locked(mapped_path) : record->name,
-                          memory_order_relaxed);
+    record->loader_name = strcmp(history.loader_name, history.name) == 0
+                              ? record->name
+                              : keep_path_locked(history.loader_name);
+    atomic_store_explicit(&record->path, record->name, memory_order_relaxed);
     atomic_store_explicit(&history.loaded[module], 1, memory_order_relaxed);
     atomic_store_explicit(&history.count, module, memory_order_release);
     return module;
 }
 
-/* Records what the loader found, or recognises it. mapped_path: what /proc/self/maps calls it, or
- * NULL. The record's number, or 0 when there is no memory for one. */
+/* Records what the loader found, or recognises it. Its number, or 0 when there is no memory for
+ * one. */
 static unsigned note_locked(const struct dl_find_object *found, const struct link_map *map,
-                            const struct xp_elf_layout *layout, const char *mapped_path)
+                            const struct xp_elf_layout *layout)
 {
     unsigned known = 0;
     bool gone = false;
@@ -337,7 +348,7 @@ static unsigned note_locked(const struct dl_find_object *found, const struct lin
     resolve_name_locked(found, map->l_name);
     for (unsigned module = module_count(); module != 0; module--) {
         const struct record *record = record_at(module);
-        if (known == 0 && same_file_locked(record, found, layout)) {
+        if (known == 0 && same_file_locked(record, found, map, layout)) {
             known = module;
         } else if (xp_history_is_loaded(module) && record->start < (uintptr_t)found->dlfo_map_end &&
                    record->end > (uintptr_t)found->dlfo_map_start) {
@@ -346,12 +357,10 @@ static unsigned note_locked(const struct dl_find_object *found, const struct lin
         }
     }
     if (known == 0)
-        known = record_new_locked(found, layout, mapped_path);
+        known = record_new_locked(found, map, layout);
     if (known != 0) {
         struct record *record = record_at(known);
         atomic_store_explicit(&record->link_map, found->dlfo_link_map, memory_order_relaxed);
-        atomic_store_explicit(&record->dynamic, map->l_ld, memory_order_relaxed);
-        atomic_store_explicit(&record->loader_name, map->l_name, memory_order_relaxed);
         atomic_store_explicit(&history.loaded[known], 1, memory_order_release);
     }
     if (gone)
@@ -371,17 +380,21 @@ static bool ask_loader(uintptr_t address, struct dl_find_object *ret_found)
     return true;
 }
 
-/* Is what the loader found there still what we recorded? The link map may be read: the module
- * holds code that is being executed, so nobody can be closing it. */
+/* Is what the loader found there still what we recorded? Link maps and names may be read: the
+ * module holds code that is being executed, so nobody can be closing it. A link map's address says
+ * little, the next library gets the memory of the last; its build id says all. */
 static bool is_current(const struct record *record, const struct dl_find_object *found)
 {
     const struct link_map *map = found->dlfo_link_map;
 
-    return record->end == (uintptr_t)found->dlfo_map_end &&
-           record->frame_header == found->dlfo_eh_frame &&
-           atomic_load_explicit(&record->link_map, memory_order_relaxed) == map &&
-           atomic_load_explicit(&record->dynamic, memory_order_relaxed) == map->l_ld &&
-           atomic_load_explicit(&record->loader_name, memory_order_relaxed) == map->l_name;
+    if (record->end != (uintptr_t)found->dlfo_map_end ||
+        record->frame_header != found->dlfo_eh_frame ||
+        atomic_load_explicit(&record->link_map, memory_order_relaxed) != map ||
+        record->dynamic != map->l_ld)
+        return false;
+    return record->build_id_at
+               ? memcmp(record->build_id_at, record->build_id, record->build_id_size) == 0
+               : strcmp(record->loader_name, map->l_name) == 0;
 }
 
 static XP_COLD void find_slow(const struct dl_find_object *found, struct xp_code *ret_code)
@@ -404,7 +417,7 @@ static XP_COLD void find_slow(const struct dl_find_object *found, struct xp_code
         return;
     if (!try_lock())
         return;
-    ret_code->module = note_locked(found, &map, &layout, NULL);
+    ret_code->module = note_locked(found, &map, &layout);
     if (ret_code->module != 0)
         atomic_store_explicit(&record_at(ret_code->module)->walked, true, memory_order_relaxed);
     xp_lock_give(&history.lock);
@@ -511,19 +524,16 @@ static void note_line_locked(char *line, size_t length)
     char *path = memchr(line, '/', length);
     if (path)
         strip_deleted(path, strlen(path));
-    unsigned module = find_by_start((uintptr_t)found.dlfo_map_start);
-    if (module != 0) {
-        struct record *record = record_at(module);
-        const char *have = atomic_load_explicit(&record->path, memory_order_relaxed);
-        if (path && have[0] != '[' && strcmp(have, path) != 0)
-            atomic_store_explicit(&record->path, keep_path_locked(path), memory_order_relaxed);
-        return;
-    }
     if (xp_elf_layout_read((uintptr_t)found.dlfo_map_start, (uintptr_t)found.dlfo_map_end,
-                           (uintptr_t)found.dlfo_eh_frame, &layout) == -EFAULT)
+                           (uintptr_t)found.dlfo_eh_frame, &layout) == -EFAULT ||
+        xp_os_peek(&map, found.dlfo_link_map, offsetof(struct link_map, l_next)) < 0)
         return;
-    if (xp_os_peek(&map, found.dlfo_link_map, offsetof(struct link_map, l_next)) == 0)
-        note_locked(&found, &map, &layout, path);
+    unsigned module = note_locked(&found, &map, &layout);
+    if (module == 0 || !path)
+        return;
+    struct record *record = record_at(module);
+    if (strcmp(atomic_load_explicit(&record->path, memory_order_relaxed), path) != 0)
+        atomic_store_explicit(&record->path, keep_path_locked(path), memory_order_relaxed);
 }
 
 /* The loader's own list cannot be read without its lock, which a thread that allocates inside

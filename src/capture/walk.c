@@ -12,6 +12,10 @@
 #define FILL_MAX    (256 * XP_OS_PAGE)    /* gap between valid pages that is filled by asking */
 #define SIGNALS_MAX 32                    /* frames of signals on one stack; more is a loop */
 
+/* Frames hold return addresses where a checker of memory sees red zones, and a damaged stack leads
+ * to readable memory that it knows nothing of. */
+#define READS_FRAMES __attribute__((no_sanitize("address"), no_sanitize("thread")))
+
 /* The loader's word for the lowest address above the main thread's frames. */
 extern void *__libc_stack_end __attribute__((weak));
 
@@ -98,7 +102,7 @@ XP_ALWAYS_INLINE bool readable(struct walk *walk, uintptr_t address)
     return readable_slow(walk, address);
 }
 
-XP_ALWAYS_INLINE uintptr_t load(uintptr_t address)
+XP_ALWAYS_INLINE READS_FRAMES uintptr_t load(uintptr_t address)
 {
     return *(const uintptr_t *)address;
 }
@@ -111,7 +115,7 @@ static uintptr_t base_of(const struct walk *walk, uint8_t base, uintptr_t cfa)
     return base == XP_CFI_SP ? walk->sp : base == XP_CFI_FP ? walk->fp : cfa;
 }
 
-static enum step step_rule(struct walk *walk, const struct xp_cfi_rule *rule)
+static READS_FRAMES enum step step_rule(struct walk *walk, const struct xp_cfi_rule *rule)
 {
     uintptr_t cfa = base_of(walk, rule->cfa_base, 0) + (uintptr_t)(intptr_t)rule->cfa_offset;
     if (rule->cfa_load) {
@@ -153,7 +157,7 @@ static enum step step_rule(struct walk *walk, const struct xp_cfi_rule *rule)
 
 /* No rule: if rbp holds a frame pointer, two words say all. Believed only if it points a little
  * above sp and the word over the saved one is the address of code. */
-static enum step step_guess(struct walk *walk)
+static READS_FRAMES enum step step_guess(struct walk *walk)
 {
     uintptr_t fp = walk->fp;
 
@@ -173,7 +177,7 @@ static enum step step_guess(struct walk *walk)
 }
 
 /* The step nearly every frame takes: CFA = sp or fp + offset, return address right below. */
-XP_ALWAYS_INLINE enum step step_word(struct walk *walk, uint64_t word)
+XP_ALWAYS_INLINE READS_FRAMES enum step step_word(struct walk *walk, uint64_t word)
 {
     uintptr_t base = xp_rule_kind(word) == XP_RULE_SP ? walk->sp : walk->fp;
     uintptr_t cfa = base + xp_rule_cfa_offset(word), fp_offset = xp_rule_fp_offset(word);
@@ -238,8 +242,8 @@ static void start_range(struct walk *walk)
         use_range(walk, thread->valid_low, thread->valid_high);
 }
 
-void xp_walk(struct xp_capture_thread *thread, const struct xp_regs *regs, uintptr_t *pcs,
-             size_t max, struct xp_walk_result *ret_result)
+READS_FRAMES void xp_walk(struct xp_capture_thread *thread, const struct xp_regs *regs,
+                          uintptr_t *pcs, size_t max, struct xp_walk_result *ret_result)
 {
     struct walk walk = {.thread = thread, .pc = regs->pc, .sp = regs->sp, .fp = regs->fp};
     struct xp_walk_result result = {.exact = true};

@@ -29,7 +29,7 @@ static void start(void)
     thread = &main_thread;
 }
 
-static unsigned flags;
+static __thread unsigned flags;
 
 static __attribute__((noinline)) xp_node probe(void)
 {

@@ -68,7 +68,9 @@ static const char *plugin_path(const char *edition)
     self[n] = 0;
     *strrchr(self, '/') = 0;
     snprintf(path, sizeof(path), "%s/../programs/unwind_plugin_%s.so", self, edition);
-    return realpath(path, NULL) ? path : (test_skip("plugins are not built"), NULL);
+    if (access(path, R_OK) != 0)
+        test_skip("plugins are not built");
+    return path;
 }
 
 /* Resolved, as the kernel shows it. */
@@ -366,7 +368,8 @@ TEST(build_ids_are_those_that_readelf_reads_from_the_files)
             sprintf(ours + 2 * b, "%02x", module->build_id[b]);
         if (!theirs[0])
             continue;
-        CHECK_STR(ours, theirs);
+        if (strcmp(ours, theirs) != 0)
+            test_fail(__FILE__, __LINE__, "%s: %s, %s", module->path, ours, theirs);
         compared++;
     }
     if (compared < 3)
