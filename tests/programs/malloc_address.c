@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* malloc_address.c - a program at a fixed address that keeps malloc's address, and uses it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *(*volatile allocate)(size_t) = malloc;
+static void (*volatile release)(void *) = free;
+
+int main(void)
+{
+    static void *held[23];
+
+    for (int i = 0; i < 23; i++) {
+        held[i] = allocate(101);
+        memset(held[i], 1, 101);
+        release(allocate(1009));
+    }
+    puts("done");
+    return 0;
+}
