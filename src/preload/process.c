@@ -72,8 +72,7 @@ static void fork_prepare(void)
         xp_profile_fork_prepare();
         xp_capture_fork_prepare();
         xp_thread_fork_prepare();
-        xp_core_fork_prepare();
-        xp_meta_fork_prepare();
+        xp_core_fork_prepare(); /* and the memory for ourselves, which ranks last */
     }
 }
 
@@ -82,7 +81,6 @@ static void fork_parent(void)
     struct xp_thread *self = xp_thread_get();
 
     if (!self->fork_nested) {
-        xp_meta_fork_parent();
         xp_core_fork_parent();
         xp_thread_fork_parent();
         xp_capture_fork_parent();
@@ -93,7 +91,6 @@ static void fork_parent(void)
 
 static void become_child(void)
 {
-    xp_meta_fork_child();
     xp_core_fork_child();
     xp_thread_fork_child();
     xp_capture_fork_child();
