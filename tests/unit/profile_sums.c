@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/meta.h"
 #include "base/os.h"
 #include "capture/tree.h"
 #include "test.h"
@@ -200,9 +201,10 @@ TEST(a_fork_amid_the_making_of_rows_leaves_the_child_whole)
         CHECK(pthread_create(&threads[i], NULL, add_until_stopped, NULL) == 0);
     int bad = 0;
     for (int i = 0; i < 100; i++) {
+        xp_meta_fork_prepare();
         pid_t pid = fork();
         if (pid == 0) {
-            alarm(20);
+            xp_meta_fork_child();
             xp_sums_fork_child();
             for (uint32_t node = 0; node < 1000; node++)
                 xp_sums_add(7000000 + node, 1, 1, 29);
@@ -210,6 +212,7 @@ TEST(a_fork_amid_the_making_of_rows_leaves_the_child_whole)
             _exit(t.objects == 1000 ? 0 : 1);
         }
         int status;
+        xp_meta_fork_parent();
         waitpid(pid, &status, 0);
         bad += status != 0;
     }
