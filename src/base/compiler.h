@@ -16,6 +16,7 @@
 #define XP_NOINLINE      __attribute__((noinline))
 #define XP_ALWAYS_INLINE static inline __attribute__((always_inline))
 #define XP_UNUSED        __attribute__((unused))
+#define XP_HIDDEN        __attribute__((visibility("hidden"))) /* data: no GOT in between */
 #define XP_EXPORT        __attribute__((visibility("default")))
 #define XP_PRINTF(f, a)  __attribute__((format(printf, f, a)))
 

@@ -36,7 +36,7 @@ struct xp_arena {
     size_t reserved; /* bytes from base on */
 };
 
-extern struct xp_arena xp_arenas[XP_ARENAS];
+extern XP_HIDDEN struct xp_arena xp_arenas[XP_ARENAS];
 
 /* The page that p lies in, or NULL when p is in no arena. Lock-free. */
 struct xp_page *xp_arena_page_of(const void *p);

@@ -19,6 +19,7 @@ enum xp_front_kind {
 };
 
 struct xp_front {
+    uint64_t *restart;                 /* this thread's word, core/restart.h; never NULL */
     void *list[XP_SMALL_CLASSES];      /* blocks to hand out, chained; ends at the next sample */
     int64_t bytes_left;                /* medium and large: until the next sample */
     uint16_t count[XP_MEDIUM_CLASSES]; /* blocks in the magazine of the class */
@@ -35,6 +36,6 @@ struct xp_cache {
     void *slots[XP_MEDIUM_CLASSES][XP_MAGAZINE];
 };
 
-extern XP_TLS struct xp_front *xp_tls_front;
+extern XP_HIDDEN XP_TLS struct xp_front *xp_tls_front;
 
 #endif

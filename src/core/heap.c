@@ -319,7 +319,9 @@ static void start_front(struct xp_heap *heap)
     struct xp_front *front = &heap->cache.front;
 
     front->kind = XP_FRONT_HEAP;
+    front->restart = &heap->no_restart;
     heap->shadow.kind = XP_FRONT_SHADOW;
+    heap->shadow.restart = &heap->no_restart;
     for (unsigned i = 0; i < XP_MEDIUM_CLASSES && !xp_sampling_exact(); i++) {
         uint32_t blocks = MAGAZINE_BYTES / xp_class_size[XP_SMALL_CLASSES + i];
         if (blocks > XP_MAGAZINE)

@@ -17,10 +17,10 @@
 #define XP_NO_CLASS       XP_CLASSES
 
 /* Index (size + 15) / 16, size <= XP_SMALL_MAX; size 0 is served as 1. */
-extern const uint8_t xp_small_class[65];
+extern XP_HIDDEN const uint8_t xp_small_class[65];
 /* Index (size - 1) / 256, XP_SMALL_MAX < size <= XP_MEDIUM_MAX; counted from the first medium. */
-extern const uint8_t xp_medium_class[128];
-extern const uint32_t xp_class_size[XP_CLASSES];
+extern XP_HIDDEN const uint8_t xp_medium_class[128];
+extern XP_HIDDEN const uint32_t xp_class_size[XP_CLASSES];
 
 /* The class of a request, or XP_NO_CLASS when it needs slices of its own. align: 0 or 2^a. */
 unsigned xp_class_find(size_t size, size_t align);

@@ -11,6 +11,7 @@
 #include "core/heap.h"
 #include "core/limits.h"
 #include "core/locks.h"
+#include "core/restart.h"
 
 #define COOKIE ((uintptr_t)0x5a17c0de9b3d4f61u)
 /* The kernel puts this much between an interrupted frame and its handler's at the very least. */
@@ -18,8 +19,10 @@
 /* Two addresses farther apart need not lie on one stack. */
 #define STACK_NEAR ((uintptr_t)8 << 20)
 
-static struct xp_front empty_front = {.kind = XP_FRONT_EMPTY};
-static struct xp_front exited_front = {.kind = XP_FRONT_EXITED};
+/* Nothing is ever taken from these two, so the word only has to be writable. */
+static uint64_t no_restart;
+static struct xp_front empty_front = {.restart = &no_restart, .kind = XP_FRONT_EMPTY};
+static struct xp_front exited_front = {.restart = &no_restart, .kind = XP_FRONT_EXITED};
 
 XP_TLS struct xp_front *xp_tls_front = &empty_front;
 
@@ -51,13 +54,13 @@ static void enter_own(struct xp_slow *slow, struct xp_heap *heap)
     slow->heap = heap;
     slow->fallback = false;
     slow->cookie = COOKIE ^ (uintptr_t)slow;
-    /* Twice: a handler that runs between the two other stores and goes through here itself leaves
-     * NULL, and one that comes after them must find this frame. */
+    /* The frame is looked at while the shadow is there, so it is set before. A handler that runs
+     * between the two stores goes through here itself, and puts our frame back when it leaves. */
+    slow->outer = atomic_load_explicit(&heap->frame, memory_order_relaxed);
     atomic_store_explicit(&heap->frame, slow, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     xp_tls_front = &heap->shadow;
     atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&heap->frame, slow, memory_order_relaxed);
     atomic_exchange_explicit(&heap->in_slow, 1, memory_order_seq_cst);
     if (XP_UNLIKELY(atomic_load_explicit(&gate.closed, memory_order_seq_cst)))
         wait_for_fork(heap);
@@ -105,8 +108,11 @@ static void enter_new(struct xp_slow *slow)
     xp_os_block_signals(&signals);
     xp_start_ensure();
     struct xp_heap *heap = xp_heap_adopt();
-    if (heap)
+    if (heap) {
+        uint64_t *word = xp_restart_word();
+        heap->cache.front.restart = word ? word : &heap->no_restart;
         enter_own(slow, heap);
+    }
     xp_os_restore_signals(&signals);
     if (!heap)
         enter_emergency(slow);
@@ -119,8 +125,6 @@ static bool frame_is_there(const struct xp_heap *heap, const struct xp_slow *now
     struct xp_slow *frame = atomic_load_explicit(&heap->frame, memory_order_relaxed);
     uintptr_t there = (uintptr_t)frame, here = (uintptr_t)now;
 
-    if (!frame)
-        return true;
     if (!xp_os_readable(frame, sizeof(*frame)) || frame->cookie != (COOKIE ^ there))
         return false;
     if (here <= there)
@@ -173,12 +177,11 @@ void xp_slow_leave(struct xp_slow *slow)
         xp_lock_give(&xp_fallback_lock);
         return;
     }
-    slow->cookie = 0;
     atomic_store_explicit(&heap->in_slow, 0, memory_order_release);
-    atomic_store_explicit(&heap->frame, NULL, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     xp_tls_front = &heap->cache.front;
     atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&heap->frame, slow->outer, memory_order_relaxed);
 }
 
 bool xp_slow_inside(void)

@@ -9,9 +9,10 @@
 #include "core/state.h"
 
 struct xp_slow {
-    struct xp_heap *heap; /* NULL: emergency, no heap and no lock may be used */
-    bool fallback;        /* the heap is the shared one; its lock is held */
-    uintptr_t cookie;     /* says that this frame is still there */
+    struct xp_heap *heap;  /* NULL: emergency, no heap and no lock may be used */
+    bool fallback;         /* the heap is the shared one; its lock is held */
+    struct xp_slow *outer; /* what the heap's frame was before */
+    uintptr_t cookie;      /* says that this frame is still there */
 };
 
 void xp_slow_enter(struct xp_slow *slow);

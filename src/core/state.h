@@ -37,6 +37,7 @@ struct xp_heap {
     struct xp_page *queue[XP_CLASSES]; /* pages with free blocks; the first one is in use */
     struct xp_rng rng;
     uint32_t serial;                 /* dense, from 1 */
+    uint64_t no_restart;             /* for threads without restartable sequences */
     _Atomic(struct xp_slow *) frame; /* read by signal handlers of the same thread */
 
     /* Read by others. */

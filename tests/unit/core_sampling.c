@@ -164,18 +164,20 @@ TEST(a_due_state_is_consumed_at_once)
 TEST(a_resize_in_place_is_drawn_anew_and_gives_its_record_back)
 {
     struct xp_record record = {
-        .size = 70001, .weight = 3, .node = 7, .row_class = (uint16_t)xp_row_class(70001)};
+        .size = 200003, .weight = 3, .node = 7, .row_class = (uint16_t)xp_row_class(200003)};
     struct xp_record back;
     struct xp_due due;
     bool had, is_due;
     void *moved;
-    void *p = xp_heap_alloc_sampled(70001, 0, 0, &record);
+    void *p = xp_heap_alloc_sampled(200003, 0, 0, &record);
 
     CHECK_EQ(live(7).count, 1);
-    CHECK_EQ(xp_heap_resize_pages(p, 200003, &moved, &back, &had, &due, &is_due), 0);
+    CHECK_EQ(xp_heap_resize_pages(p, 70001, &moved, &back, &had, &due, &is_due), 0);
     CHECK(had);
     CHECK_EQ(back.node, 7);
     CHECK_EQ(live(7).count, 0);
+    record.size = 70001;
+    record.row_class = (uint16_t)xp_row_class(70001);
     xp_heap_attach_record(moved, &record);
     CHECK_EQ(live(7).count, 1);
     CHECK_EQ(xp_heap_free_slow(moved, &back), XP_FREE_SAMPLED);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* restart.h - list operations of the fast path that a signal handler never finds half done.
+ *
+ * Layer core. A handler may allocate although it interrupted malloc between two instructions. The
+ * operations here are restartable sequences (rseq(2), registered by libc): the kernel sends a
+ * thread that a signal or another thread's turn interrupted inside of one to its abort label
+ * instead of back into it. They commit with their last store, and an aborted one takes the slow
+ * path, so nothing is ever retried in a loop. The price is two instructions, a lea and a store; a
+ * flag set and cleared would cost as many and would have to be tested besides.
+ *
+ * `restart` is the rseq_cs word of the thread. Where the kernel or libc has no such thing, it is a
+ * word that nobody reads, and only handlers that allocate are at risk, as everywhere else. */
+#ifndef XP_CORE_RESTART_H
+#define XP_CORE_RESTART_H
+
+#include "core/front.h"
+#include "core/page.h"
+
+/* Names the instructions between labels 1 and 2. The code before the abort label is the signature
+ * that libc registered, inside an instruction that traps. */
+#define XP_RESTART_BEGIN                                                                           \
+    ".pushsection __rseq_cs, \"aw\"\n"                                                             \
+    ".balign 32\n"                                                                                 \
+    "3:\n"                                                                                         \
+    ".long 0, 0\n"                                                                                 \
+    ".quad 1f, 2f - 1f, 4f\n"                                                                      \
+    ".popsection\n"                                                                                \
+    "lea 3b(%%rip), %[a]\n"                                                                        \
+    "mov %[a], (%[restart])\n"                                                                     \
+    "1:\n"
+#define XP_RESTART_END(abort_label)                                                                \
+    "2:\n"                                                                                         \
+    ".pushsection .text.unlikely, \"ax\", @progbits\n"                                             \
+    ".byte 0x0f, 0xb9, 0x3d\n"                                                                     \
+    ".long 0x53053053\n"                                                                           \
+    "4:\n"                                                                                         \
+    "jmp %l[" #abort_label "]\n"                                                                   \
+    ".popsection\n"
+
+/* Takes the first block of a chain; NULL: none, or aborted. */
+XP_ALWAYS_INLINE void *xp_restart_pop(void **list, uint64_t *restart)
+{
+    void *block;
+    uintptr_t a;
+
+    __asm__ volatile goto(XP_RESTART_BEGIN "mov (%[list]), %[block]\n"
+                                           "test %[block], %[block]\n"
+                                           "jz %l[none]\n"
+                                           "mov (%[block]), %[a]\n"
+                                           "mov %[a], (%[list])\n" XP_RESTART_END(none)
+                          : [block] "=&r"(block), [a] "=&r"(a)
+                          : [list] "r"(list), [restart] "r"(restart)
+                          : "cc", "memory"
+                          : none);
+    if (!block)
+        __builtin_unreachable();
+    return block;
+none:
+    return NULL;
+}
+
+enum xp_restart_result {
+    XP_RESTART_DONE,
+    XP_RESTART_ABORTED,
+    XP_RESTART_OTHER, /* the page is not of the owner */
+};
+
+/* xp_page_push(), if the page's owner word is owner. *ret_out: blocks of the page still out. */
+XP_ALWAYS_INLINE enum xp_restart_result xp_restart_push(struct xp_page *page, void *block,
+                                                        const void *owner, uint64_t *restart,
+                                                        uint16_t *ret_out)
+{
+    uintptr_t shifted = (uintptr_t)block << 16;
+    uintptr_t a, now;
+
+    __asm__ volatile goto(
+        XP_RESTART_BEGIN "cmp %[owner], %c[owner_at](%[page])\n"
+                         "jne %l[other]\n"
+                         "mov %c[local_at](%[page]), %[a]\n"
+                         "movzwl %w[a], %k[now]\n"
+                         "shr $16, %[a]\n"
+                         "mov %[a], (%[block])\n"
+                         "lea -1(%[now], %[shifted]), %[now]\n"
+                         "mov %[now], %c[local_at](%[page])\n" XP_RESTART_END(aborted)
+        : [a] "=&r"(a), [now] "=&r"(now)
+        : [page] "r"(page), [block] "r"(block), [owner] "r"(owner), [shifted] "r"(shifted),
+          [restart] "r"(restart), [owner_at] "i"(offsetof(struct xp_page, owner)),
+          [local_at] "i"(offsetof(struct xp_page, local))
+        : "cc", "memory"
+        : aborted, other);
+    *ret_out = (uint16_t)now;
+    return XP_RESTART_DONE;
+aborted:
+    return XP_RESTART_ABORTED;
+other:
+    return XP_RESTART_OTHER;
+}
+
+/* Takes the newest of *count blocks; NULL: none, or aborted. */
+XP_ALWAYS_INLINE void *xp_restart_pop_slot(void **slots, uint16_t *count, uint64_t *restart)
+{
+    void *block;
+    uintptr_t a;
+
+    __asm__ volatile goto(XP_RESTART_BEGIN "movzwl (%[count]), %k[a]\n"
+                                           "sub $1, %k[a]\n"
+                                           "jb %l[none]\n"
+                                           "mov (%[slots], %[a], 8), %[block]\n"
+                                           "mov %w[a], (%[count])\n" XP_RESTART_END(none)
+                          : [block] "=&r"(block), [a] "=&r"(a)
+                          : [slots] "r"(slots), [count] "r"(count), [restart] "r"(restart)
+                          : "cc", "memory"
+                          : none);
+    if (!block)
+        __builtin_unreachable();
+    return block;
+none:
+    return NULL;
+}
+
+/* Puts a block behind the *count others; false: limit reached, or aborted. */
+XP_ALWAYS_INLINE bool xp_restart_push_slot(void **slots, uint16_t *count, const uint16_t *limit,
+                                           void *block, uint64_t *restart)
+{
+    uintptr_t a;
+
+    __asm__ volatile goto(XP_RESTART_BEGIN "movzwl (%[count]), %k[a]\n"
+                                           "cmp (%[limit]), %w[a]\n"
+                                           "jae %l[full]\n"
+                                           "mov %[block], (%[slots], %[a], 8)\n"
+                                           "inc %k[a]\n"
+                                           "mov %w[a], (%[count])\n" XP_RESTART_END(full)
+                          : [a] "=&r"(a)
+                          : [slots] "r"(slots), [count] "r"(count), [limit] "r"(limit),
+                            [block] "r"(block), [restart] "r"(restart)
+                          : "cc", "memory"
+                          : full);
+    return true;
+full:
+    return false;
+}
+
+/* One instruction, so that no handler comes in between. */
+XP_ALWAYS_INLINE void xp_restart_subtract(int64_t *counter, int64_t amount)
+{
+    __asm__("sub %1, %0" : "+m"(*counter) : "re"(amount) : "cc");
+}
+
+/* Where the kernel looks for this thread's sequence; NULL when it does not. */
+uint64_t *xp_restart_word(void);
+
+#endif
