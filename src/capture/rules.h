@@ -29,10 +29,11 @@ struct xp_rule_key {
 
 XP_ALWAYS_INLINE struct xp_rule_key xp_rules_key(uintptr_t address)
 {
+    /* Short on purpose: the walker waits for it between two loads of every frame. */
     const uint64_t mask37 = ((uint64_t)1 << 37) - 1;
-    uint64_t high = ((address >> 10) * 0x9e3779b97f4a7c15u) & mask37;
-    uint32_t low = (uint32_t)(address * 0x2f5u + (high >> 19)) & 1023;
-    return (struct xp_rule_key){.group = (uint32_t)(high >> 29) << 7 | low >> 3,
+    uint64_t high = (address >> 10) * 0x9e3779b97f4a7c15u;
+    uint32_t low = (uint32_t)(address * 0x2f5u) & 1023;
+    return (struct xp_rule_key){.group = (uint32_t)((high & mask37) >> 29) << 7 | low >> 3,
                                 .tag = (uint32_t)high << 3 | (low & 7)};
 }
 

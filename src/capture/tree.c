@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "base/bits.h"
-#include "base/hash.h"
 #include "base/meta.h"
 #include "base/panic.h"
 #include "capture/history.h"
@@ -151,7 +150,14 @@ static size_t index_buckets(unsigned k)
 
 static _Atomic uint32_t *bucket_of(_Atomic uint32_t *index, unsigned k, uint64_t hash)
 {
-    return index + (hash & (index_buckets(k) - 1)) * BUCKET_SLOTS;
+    return index + (hash >> 34 & (index_buckets(k) - 1)) * BUCKET_SLOTS;
+}
+
+/* One multiplication: every lookup of a frame waits for that of the frame outside of it. Bits
+ * 63..56 of the product are the tag, those from 34 on name the bucket. */
+XP_ALWAYS_INLINE uint64_t hash_of(uint64_t word)
+{
+    return word * 0x9e3779b97f4a7c15u;
 }
 
 XP_ALWAYS_INLINE uint32_t tag_of(uint64_t hash)
@@ -213,7 +219,7 @@ static XP_NOINLINE uint32_t add(struct table *table, uint64_t hash, uint64_t wor
 
 static uint32_t pc_id(uintptr_t pc)
 {
-    uint64_t number = pc & PC_MASK, hash = xp_hash_word(number);
+    uint64_t number = pc & PC_MASK, hash = hash_of(number);
     uint32_t id = find(&tree.pcs, hash, number, same_live_pc);
 
     if (XP_LIKELY(id != 0))
@@ -228,7 +234,7 @@ xp_node xp_tree_child(xp_node parent, uintptr_t pc, bool *ret_full)
 
     if (id != 0) {
         uint64_t word = (uint64_t)parent << 32 | id;
-        uint64_t hash = xp_hash_word(word);
+        uint64_t hash = hash_of(word);
         xp_node node = find(&tree.nodes, hash, word, same_word);
         if (XP_UNLIKELY(node == 0))
             node = add(&tree.nodes, hash, word);

@@ -179,9 +179,13 @@ static READS_FRAMES enum step step_guess(struct walk *walk)
 /* The step nearly every frame takes: CFA = sp or fp + offset, return address right below. */
 XP_ALWAYS_INLINE READS_FRAMES enum step step_word(struct walk *walk, uint64_t word)
 {
-    uintptr_t base = xp_rule_kind(word) == XP_RULE_SP ? walk->sp : walk->fp;
-    uintptr_t cfa = base + xp_rule_cfa_offset(word), fp_offset = xp_rule_fp_offset(word);
+    uintptr_t cfa = xp_rule_cfa_offset(word), fp_offset = xp_rule_fp_offset(word);
 
+    /* A branch, which the processor guesses, and not a selection, which it would wait for. */
+    if (XP_LIKELY(xp_rule_kind(word) == XP_RULE_SP))
+        cfa += walk->sp;
+    else
+        cfa += walk->fp;
     if (XP_UNLIKELY(cfa <= walk->sp || !readable(walk, cfa - 8)))
         return STEP_BAD;
     if (fp_offset != 0) {
@@ -231,15 +235,19 @@ static XP_NOINLINE enum step step_slow(struct walk *walk, uint64_t word, uint32_
     return step;
 }
 
-/* The range that is known to be there without asking: from here up to where the stack began. */
+/* The range that is known to be there without asking: from here up to where the stack began. Pages
+ * that were valid on another stack are forgotten: it may be gone by now. */
 static void start_range(struct walk *walk)
 {
     struct xp_capture_thread *thread = walk->thread;
+    uintptr_t reach = thread->valid_low > FILL_MAX ? thread->valid_low - FILL_MAX : 0;
 
     if (main_stack_end - walk->sp < MAIN_MAX)
         use_range(walk, xp_align_down(walk->sp, 8), main_stack_end);
     else if (walk->sp - thread->valid_low < thread->valid_high - thread->valid_low)
         use_range(walk, thread->valid_low, thread->valid_high);
+    else if (walk->sp - reach >= thread->valid_high - reach)
+        thread->valid_low = thread->valid_high = 0;
 }
 
 READS_FRAMES void xp_walk(struct xp_capture_thread *thread, const struct xp_regs *regs,
