@@ -98,9 +98,9 @@ TEST(library_functions_have_names_by_the_dynamic_table_at_least)
 {
     begin();
     options.symtab_only = true;
-    uint32_t location = locate((uintptr_t)atoi + 2);
+    uint32_t location = locate((uintptr_t)getsubopt + 2);
     run();
-    CHECK_STR(function_of(location), "atoi");
+    CHECK_STR(function_of(location), "getsubopt");
     hr_model_destroy(model);
 }
 
