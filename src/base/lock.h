@@ -15,7 +15,6 @@ enum xp_lock_rank {
     XP_RANK_DUMP = 1, /* profile: one dump at a time */
     XP_RANK_PROFILE,  /* profile: cumulative sums, one of its shards */
     XP_RANK_MODULES,  /* capture: module history */
-    XP_RANK_RULES,    /* capture: side table of rare rules */
     XP_RANK_THREADS,  /* preload: structs of threads */
     XP_RANK_REGISTRY, /* core: list of heaps */
     XP_RANK_RESTING,  /* core: heaps whose thread is gone */
