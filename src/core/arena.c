@@ -44,6 +44,27 @@ struct xp_page *xp_arena_page_of(const void *p)
     return NULL;
 }
 
+/* Address space at a multiple of align. What sticks out is no harm if it cannot go. */
+static bool reserve_aligned(size_t bytes, size_t align, uintptr_t *ret_base)
+{
+    void *body;
+
+    if (xp_os_reserve(bytes + align, &body) < 0)
+        return false;
+    uintptr_t base = xp_align_up((uintptr_t)body, align);
+    if (base > (uintptr_t)body)
+        xp_os_unmap(body, base - (uintptr_t)body);
+    if ((uintptr_t)body + align > base)
+        xp_os_unmap((void *)(base + bytes), (uintptr_t)body + align - base);
+    *ret_base = base;
+    return true;
+}
+
+static size_t base_align(size_t bytes)
+{
+    return bytes >= ((size_t)1 << 30) ? XP_SEGMENT_SIZE : XP_SLICE;
+}
+
 /* One reservation for what describes the slices, one for the slices. */
 static bool add_arena(size_t bytes)
 {
@@ -55,35 +76,43 @@ static bool add_arena(size_t bytes)
     size_t segment_bytes = xp_align_up(segments * sizeof(struct xp_segment), XP_OS_PAGE);
     size_t map_bytes = xp_align_up(slices * sizeof(struct xp_page *), XP_OS_PAGE);
     size_t page_bytes = xp_align_up(slices * sizeof(struct xp_page), XP_OS_PAGE);
-    size_t align = bytes >= ((size_t)1 << 30) ? XP_SEGMENT_SIZE : XP_SLICE;
-    void *body, *meta;
+    uintptr_t base;
+    void *meta;
 
     if (xp_os_reserve(segment_bytes + map_bytes + page_bytes, &meta) < 0)
         return false;
-    if (xp_os_reserve(bytes + align, &body) < 0) {
+    if (!reserve_aligned(bytes, base_align(bytes), &base)) {
         xp_os_unmap(meta, segment_bytes + map_bytes + page_bytes);
         return false;
     }
-    uintptr_t base = xp_align_up((uintptr_t)body, align);
-    /* What sticks out is only address space: no harm if it cannot go. */
-    if (base > (uintptr_t)body)
-        xp_os_unmap(body, base - (uintptr_t)body);
-    if ((uintptr_t)body + align > base)
-        xp_os_unmap((void *)(base + bytes), (uintptr_t)body + align - base);
-
     struct xp_arena *arena = &xp_arenas[index];
     arena->segments = meta;
     arena->map = (void *)((char *)meta + segment_bytes);
     arena->pages = (void *)((char *)meta + segment_bytes + map_bytes);
     arena->reserved = bytes;
+    arena->slices_max = slices;
     atomic_store_explicit(&arena->base, base, memory_order_relaxed);
     atomic_store_explicit(&arena->limit, 0, memory_order_relaxed);
     atomic_store_explicit(&state.count, index + 1, memory_order_release);
     return true;
 }
 
+/* A vacant arena gets addresses again, as many as before or fewer. */
+static bool reoccupy(struct xp_arena *arena, size_t bytes)
+{
+    uintptr_t base;
+
+    if (bytes > arena->slices_max << XP_SLICE_SHIFT)
+        bytes = arena->slices_max << XP_SLICE_SHIFT;
+    if (bytes == 0 || !reserve_aligned(bytes, base_align(bytes), &base))
+        return false;
+    atomic_store_explicit(&arena->base, base, memory_order_relaxed);
+    arena->reserved = bytes;
+    return true;
+}
+
 /* Tries the wanted size, then halves. */
-static bool reserve_locked(void)
+static bool reserve_locked(struct xp_arena *vacant)
 {
     size_t bytes = state.next_bytes;
     size_t fair = xp_limits_fair_reservation();
@@ -92,7 +121,7 @@ static bool reserve_locked(void)
         bytes = fair;
     for (bytes = xp_align_down(bytes, RESERVE_LEAST); bytes >= RESERVE_LEAST;
          bytes = xp_align_down(bytes / 2, RESERVE_LEAST)) {
-        if (add_arena(bytes)) {
+        if (vacant ? reoccupy(vacant, bytes) : add_arena(bytes)) {
             state.next_bytes = bytes;
             return true;
         }
@@ -106,7 +135,7 @@ void xp_arena_init(const struct xp_core_options *options)
     state.next_bytes = options->reserve_bytes ? options->reserve_bytes : RESERVE_FIRST;
     if (state.next_bytes < RESERVE_LEAST)
         state.next_bytes = RESERVE_LEAST;
-    reserve_locked(); /* tried again when slices are wanted */
+    reserve_locked(NULL); /* tried again when slices are wanted */
     xp_lock_give(&xp_arena_lock);
 }
 
@@ -206,6 +235,7 @@ static struct xp_page *take_run(struct xp_arena *arena, uint32_t segment_index, 
     page->slices = (uint16_t)count;
     page->flags = 0;
     atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+    arena->used += count;
     size_t used =
         atomic_fetch_add_explicit(&xp_arena_stats.used_slices, count, memory_order_relaxed) + count;
     if (used > atomic_load_explicit(&xp_arena_stats.peak_slices, memory_order_relaxed))
@@ -243,8 +273,12 @@ static bool has_room(uint32_t index)
 static struct xp_page *take_locked(uint32_t count, size_t align, bool *ret_clean)
 {
     for (uint32_t index = 0; index < XP_ARENAS; index++) {
-        if (index == atomic_load_explicit(&state.count, memory_order_relaxed) && !reserve_locked())
+        struct xp_arena *arena = &xp_arenas[index];
+        bool is_new = index == atomic_load_explicit(&state.count, memory_order_relaxed);
+        if (is_new && !reserve_locked(NULL))
             return NULL;
+        if (arena->reserved == 0 && !reserve_locked(arena))
+            continue;
         /* A run may end up in the next segment, and an aligned one farther on: up to three
          * segments are opened before the arena is given up. */
         uint32_t want = count + (uint32_t)(align >> XP_SLICE_SHIFT) - 1;
@@ -274,6 +308,7 @@ static void give_locked(struct xp_page *page, bool clean)
     atomic_store_explicit(&page->owner, XP_OWNER_NONE, memory_order_relaxed);
     xp_run_set(segment->free, first, count);
     segment->run_bound = XP_SEGMENT_SLICES;
+    arena->used -= count;
     atomic_fetch_sub_explicit(&xp_arena_stats.used_slices, count, memory_order_relaxed);
 }
 
@@ -407,30 +442,78 @@ struct xp_page *xp_slices_take_dirty(struct xp_dirty_cursor *cursor)
     return page;
 }
 
-void xp_arena_give_up_reserve(void)
+/* What is unmapped behind `keep` bytes: the slices themselves, and what would describe them. */
+static void shorten(struct xp_arena *arena, size_t keep)
+{
+    size_t slices = keep >> XP_SLICE_SHIFT;
+    uintptr_t base = atomic_load_explicit(&arena->base, memory_order_relaxed);
+
+    if (keep >= arena->reserved || xp_os_unmap((void *)(base + keep), arena->reserved - keep) < 0)
+        return;
+    arena->reserved = keep;
+    uintptr_t from = xp_align_up((uintptr_t)&arena->pages[slices], XP_OS_PAGE);
+    uintptr_t to = xp_align_up((uintptr_t)&arena->pages[arena->slices_max], XP_OS_PAGE);
+    if (to > from)
+        xp_os_unmap((void *)from, to - from);
+    from = xp_align_up((uintptr_t)&arena->map[slices], XP_OS_PAGE);
+    to = xp_align_up((uintptr_t)&arena->map[arena->slices_max], XP_OS_PAGE);
+    if (to > from)
+        xp_os_unmap((void *)from, to - from);
+    arena->slices_max = slices;
+}
+
+void xp_arena_give_up_reserve(uint64_t limit)
 {
     if (!lock_arena())
         return;
     uint32_t count = atomic_load_explicit(&state.count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {
         struct xp_arena *arena = &xp_arenas[i];
-        size_t limit = atomic_load_explicit(&arena->limit, memory_order_relaxed);
-        size_t slices = limit >> XP_SLICE_SHIFT, was = arena->reserved >> XP_SLICE_SHIFT;
-        uintptr_t base = atomic_load_explicit(&arena->base, memory_order_relaxed);
-        if (limit == arena->reserved ||
-            xp_os_unmap((void *)(base + limit), arena->reserved - limit) < 0)
-            continue;
-        arena->reserved = limit;
-        uintptr_t from = xp_align_up((uintptr_t)&arena->pages[slices], XP_OS_PAGE);
-        uintptr_t to = xp_align_up((uintptr_t)&arena->pages[was], XP_OS_PAGE);
-        if (to > from)
-            xp_os_unmap((void *)from, to - from);
-        from = xp_align_up((uintptr_t)&arena->map[slices], XP_OS_PAGE);
-        to = xp_align_up((uintptr_t)&arena->map[was], XP_OS_PAGE);
-        if (to > from)
-            xp_os_unmap((void *)from, to - from);
+        size_t keep = atomic_load_explicit(&arena->limit, memory_order_relaxed);
+        size_t fair = xp_align_down(limit / XP_FAIR_SHARE, XP_SLICE);
+        if (i == 0 && keep < fair)
+            keep = fair; /* the one that the fast path knows */
+        if (arena->reserved)
+            shorten(arena, keep);
     }
     xp_lock_give(&xp_arena_lock);
+}
+
+/* Nobody has a pointer into it, so that a stranger may live at its addresses. */
+static bool vacate(struct xp_arena *arena)
+{
+    uintptr_t base = atomic_load_explicit(&arena->base, memory_order_relaxed);
+    size_t limit = atomic_load_explicit(&arena->limit, memory_order_relaxed);
+
+    atomic_store_explicit(&arena->limit, 0, memory_order_release);
+    if (xp_os_unmap((void *)base, arena->reserved) < 0) {
+        atomic_store_explicit(&arena->limit, limit, memory_order_release);
+        return false;
+    }
+    for (size_t i = 0; i < (limit + XP_SEGMENT_SIZE - 1) / XP_SEGMENT_SIZE; i++) {
+        struct xp_segment *segment = &arena->segments[i];
+        note_dirty(segment, 0, XP_SEGMENT_SLICES, false);
+        xp_run_clear(segment->free, 0, XP_SEGMENT_SLICES);
+        segment->run_bound = 0;
+    }
+    arena->reserved = 0;
+    atomic_fetch_sub_explicit(&xp_arena_stats.committed_bytes, limit, memory_order_relaxed);
+    return true;
+}
+
+bool xp_arena_unmap_unused(void)
+{
+    bool any = false;
+
+    if (!lock_arena())
+        return false;
+    uint32_t count = atomic_load_explicit(&state.count, memory_order_relaxed);
+    for (uint32_t i = 1; i < count; i++) {
+        if (xp_arenas[i].reserved && xp_arenas[i].used == 0)
+            any |= vacate(&xp_arenas[i]);
+    }
+    xp_lock_give(&xp_arena_lock);
+    return any;
 }
 
 void xp_arena_each_page(void (*fn)(struct xp_page *page, void *arg), void *arg)

@@ -33,7 +33,9 @@ struct xp_arena {
     struct xp_page *_Atomic *map; /* slice -> page of its run */
     struct xp_page *pages;        /* slice -> its own page */
     struct xp_segment *segments;
-    size_t reserved; /* bytes from base on */
+    size_t reserved;   /* bytes from base on; 0: vacant, its addresses went back */
+    size_t slices_max; /* what map and pages are long enough for */
+    size_t used;       /* slices in use */
 };
 
 extern XP_HIDDEN struct xp_arena xp_arenas[XP_ARENAS];
@@ -72,8 +74,12 @@ struct xp_dirty_cursor {
 };
 struct xp_page *xp_slices_take_dirty(struct xp_dirty_cursor *cursor);
 
-/* Unmaps what is reserved and not committed. */
-void xp_arena_give_up_reserve(void);
+/* Unmaps what is reserved and not committed, but for a fair share of limit. */
+void xp_arena_give_up_reserve(uint64_t limit);
+
+/* Unmaps arenas in which nothing is in use (but the first). True if any went: what failed for want
+ * of address space is worth another try. */
+bool xp_arena_unmap_unused(void);
 
 /* Calls fn for every page in the committed part of all arenas, in address order. Lock-free. */
 void xp_arena_each_page(void (*fn)(struct xp_page *page, void *arg), void *arg);

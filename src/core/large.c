@@ -26,23 +26,46 @@ static uint32_t slices_for(size_t size)
     return (uint32_t)((size + XP_SLICE - 1) >> XP_SLICE_SHIFT);
 }
 
+static struct xp_page *take_run(size_t usable, size_t align, bool *ret_clean)
+{
+    if (usable > XP_SEGMENT_SIZE || align > XP_SEGMENT_SIZE / 2)
+        return NULL;
+    return xp_slices_take(slices_for(usable), align > XP_SLICE ? align : XP_SLICE, ret_clean);
+}
+
+/* Where the address space is short, one kind serves for the other, and arenas in which nothing is
+ * in use make room. */
+static bool take_somewhere(size_t usable, size_t align, struct xp_page **ret_page,
+                           struct xp_huge **ret_huge, bool *ret_clean)
+{
+    bool prefer_run = usable <= XP_RUN_MAX_SLICES * XP_SLICE;
+
+    *ret_huge = NULL;
+    *ret_page = prefer_run ? take_run(usable, align, ret_clean) : NULL;
+    if (*ret_page)
+        return true;
+    *ret_huge = xp_huge_create(usable, align);
+    if (!*ret_huge && xp_arena_unmap_unused())
+        *ret_huge = xp_huge_create(usable, align);
+    if (*ret_huge)
+        return true;
+    *ret_page = take_run(usable, align, ret_clean);
+    return *ret_page != NULL;
+}
+
 void *xp_large_take(size_t size, size_t align, unsigned *flags)
 {
     size_t usable = xp_large_charge(size);
-    struct xp_page *page = NULL;
-    bool clean;
+    struct xp_page *page;
+    struct xp_huge *huge;
+    bool clean = false;
 
-    if (usable <= XP_RUN_MAX_SLICES * XP_SLICE && align <= XP_SEGMENT_SIZE / 2)
-        page = xp_slices_take(slices_for(usable), align > XP_SLICE ? align : XP_SLICE, &clean);
-    if (!page) {
-        struct xp_huge *huge = xp_huge_create(usable, align);
-        if (!huge)
-            return NULL;
+    if (!take_somewhere(usable, align, &page, &huge, &clean))
+        return NULL;
+    if (huge || clean)
         *flags &= ~XP_ALLOC_ZERO;
+    if (huge)
         return (void *)atomic_load_explicit(&huge->start, memory_order_relaxed);
-    }
-    if (clean)
-        *flags &= ~XP_ALLOC_ZERO;
     page->start = xp_page_base(page);
     atomic_store_explicit(&page->size, usable, memory_order_relaxed);
     /* release: whoever finds the owner finds the rest. */

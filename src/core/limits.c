@@ -7,9 +7,6 @@
 
 #include "base/os.h"
 
-/* A small share: the program wants its limit for itself, and stacks of threads count too. */
-#define FAIR_SHARE 8
-
 static struct {
     _Atomic bool suspect[XP_RANKS]; /* somebody waited in vain since the lock was last taken */
     _Atomic uint64_t timeouts;
@@ -41,7 +38,7 @@ size_t xp_limits_fair_reservation(void)
 
     if (xp_os_getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM64_INFINITY)
         return 0;
-    return limit.rlim_cur / FAIR_SHARE;
+    return limit.rlim_cur / XP_FAIR_SHARE;
 }
 
 uint64_t xp_limits_timeouts(void)

@@ -17,6 +17,9 @@
  * holder's thread gives it when it next comes by (core/slow.c). */
 int xp_limits_lock(struct xp_lock *lock);
 
+/* A small share of the limit: the program wants it for itself, and stacks of threads count too. */
+#define XP_FAIR_SHARE 8
+
 /* The most a single reservation should take under RLIMIT_AS; 0 when there is no limit. */
 size_t xp_limits_fair_reservation(void);
 

@@ -11,8 +11,9 @@
 #include "core/sampling.h"
 #include "core/slot.h"
 
-#define FEW_SHARDS 8u
-#define LISTED     1u /* page flag: in the list of its shard */
+#define FEW_SHARDS   8u
+#define BLOCKS_LEAST 8u /* in a page */
+#define LISTED       1u /* page flag: in the list of its shard */
 
 static struct shard {
     struct xp_lock lock;
@@ -124,10 +125,17 @@ static void put_remote_ones(struct xp_page *page)
     }
 }
 
+/* Few samples live at once, so pages are shorter than those of a heap. */
+static uint32_t slices_of_class(unsigned size_class)
+{
+    size_t bytes = BLOCKS_LEAST * (xp_class_size[size_class] + sizeof(struct xp_slot));
+    return (uint32_t)((bytes + XP_SLICE - 1) >> XP_SLICE_SHIFT);
+}
+
 static struct xp_page *new_page(struct shard *shard, unsigned size_class)
 {
     bool clean;
-    struct xp_page *page = xp_slices_take(xp_page_slices(size_class), XP_SLICE, &clean);
+    struct xp_page *page = xp_slices_take(slices_of_class(size_class), XP_SLICE, &clean);
 
     if (!page)
         return NULL;
@@ -215,10 +223,28 @@ void xp_sampled_release(struct xp_page *page, void *p, bool later)
     put_index(page, (uint32_t)(((uintptr_t)p - page->start) / page->block_size));
     if (!is_listed(page, shard))
         list_page(shard, page);
-    /* The last page of a class stays: one sample more or less must not cost a page each time. */
-    if (page->used == 0 && (page->next || page->prev))
+    /* The last page of a small class stays: one sample more or less must not cost a page. */
+    if (page->used == 0 && (page->next || page->prev || page->size_class >= XP_SMALL_CLASSES))
         release_page(shard, page);
     xp_lock_give(&shard->lock);
+}
+
+void xp_sampled_trim(void)
+{
+    for (unsigned i = 0; i < XP_SHARDS; i++) {
+        struct shard *shard = &shards[i];
+        if (xp_limits_lock(&shard->lock) < 0)
+            continue;
+        for (unsigned class = 0; class < XP_CLASSES; class ++) {
+            for (struct xp_page *page = shard->pages[class], *next; page; page = next) {
+                next = page->next;
+                put_remote_ones(page);
+                if (page->used == 0)
+                    release_page(shard, page);
+            }
+        }
+        xp_lock_give(&shard->lock);
+    }
 }
 
 void xp_sampled_walk_begin(void)

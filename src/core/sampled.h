@@ -21,6 +21,9 @@ struct xp_slot *xp_sampled_slot(struct xp_page *page, const void *p);
 /* The block goes back; its record was taken. later: no lock may be taken. */
 void xp_sampled_release(struct xp_page *page, void *p, bool later);
 
+/* Empty pages go back. The caller is inside a slow path. */
+void xp_sampled_trim(void);
+
 /* While somebody walks, no page of records becomes anything else. */
 void xp_sampled_walk_begin(void);
 void xp_sampled_walk_end(void);

@@ -59,6 +59,7 @@ bool xp_heap_trim(void)
     if (slow.heap) {
         if (!slow.fallback)
             xp_heap_flush(slow.heap);
+        xp_sampled_trim();
         any = xp_purge_all();
     }
     xp_slow_leave(&slow);
@@ -73,7 +74,7 @@ void xp_core_limit_address_space(uint64_t limit)
         return;
     xp_slow_enter(&slow);
     if (slow.heap)
-        xp_arena_give_up_reserve();
+        xp_arena_give_up_reserve(limit);
     xp_slow_leave(&slow);
 }
 
