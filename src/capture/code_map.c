@@ -12,7 +12,8 @@
 #define COUNT_BITS 28
 #define COUNT_MAX  (((uint64_t)1 << COUNT_BITS) - 1)
 
-#define LOOK_RATIO 50u /* time between looks, in costs of a look */
+#define LOOK_RATIO  50u                           /* time between looks, in costs of a look; */
+#define LOOK_MAX_NS ((uint64_t)100 * 1000 * 1000) /* a look that was preempted seems dear */
 
 static struct {
     _Atomic uint64_t ranges[RANGES_MAX]; /* 0: empty */
@@ -129,8 +130,8 @@ static XP_COLD bool look_again(uintptr_t page)
                                                  memory_order_relaxed))
         return false;
     look();
-    uint64_t end = xp_os_now_ns();
-    atomic_store_explicit(&code_map.next_look_ns, end + LOOK_RATIO * (end - now),
+    uint64_t end = xp_os_now_ns(), pause = LOOK_RATIO * (end - now);
+    atomic_store_explicit(&code_map.next_look_ns, end + (pause < LOOK_MAX_NS ? pause : LOOK_MAX_NS),
                           memory_order_relaxed);
     atomic_store_explicit(&code_map.busy, 0, memory_order_release);
     return known(page);
