@@ -13,7 +13,7 @@
 #define COUNT_MAX  (((uint64_t)1 << COUNT_BITS) - 1)
 
 #define LOOK_RATIO  50u                           /* time between looks, in costs of a look; */
-#define LOOK_MAX_NS ((uint64_t)100 * 1000 * 1000) /* a look that was preempted seems dear */
+#define LOOK_MAX_NS ((uint64_t)500 * 1000 * 1000) /* a look that was preempted seems dear */
 
 static struct {
     _Atomic uint64_t ranges[RANGES_MAX]; /* 0: empty */

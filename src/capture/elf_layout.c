@@ -98,9 +98,10 @@ int xp_elf_layout_read(uintptr_t start, uintptr_t end, uintptr_t wanted,
             add_text(&header, xp_align_down(from, XP_OS_PAGE), xp_align_up(to, XP_OS_PAGE),
                      &layout);
         /* Only what comes from the file: tables do not live in .bss. */
-        if ((header.p_flags & PF_R) && wanted >= from && wanted - from < header.p_filesz) {
+        uint64_t filled = header.p_filesz < header.p_memsz ? header.p_filesz : header.p_memsz;
+        if ((header.p_flags & PF_R) && wanted >= from && wanted - from < filled) {
             layout.segment_start = from;
-            layout.segment_end = from + header.p_filesz;
+            layout.segment_end = from + filled;
         }
     }
     if (layout.text_end == 0)
