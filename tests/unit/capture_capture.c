@@ -64,7 +64,7 @@ TEST(the_same_place_gives_the_same_node_and_another_place_another)
     xp_node nodes[6];
 
     start();
-    for (int i = 0; i < 5; i++)
+    for (volatile int i = 0; i < 5; i++) /* one call site, also when the loop is unrolled */
         nodes[i] = deep(11);
     nodes[5] = deep(12);
     for (int i = 1; i < 5; i++)
@@ -144,7 +144,6 @@ TEST(depth_counts_the_entry_point_and_cuts_outermost)
 /* ---- signals over captures ---- */
 
 static volatile unsigned long handled;
-static volatile sig_atomic_t capturing;
 
 static void on_timer(int signo)
 {
@@ -202,7 +201,7 @@ static void *capture_in_thread(void *arg)
     if (me % 2 == 0)
         xp_capture_thread_bounds(&own, here, here + 64);
     for (int round = 0; round < 200; round++) {
-        for (int i = 0; i < 16; i++)
+        for (volatile int i = 0; i < 16; i++)
             seen.nodes[me][i] = deep(i);
     }
     return NULL;
