@@ -2,7 +2,7 @@
 # json_objects.py - reads a day of JSON events and keeps them as Python objects, twice by accident.
 import json
 
-EVENTS = 30011
+EVENTS = 50021
 
 
 def event_line(number):
