@@ -102,6 +102,8 @@ bool xp_lock_mine(const struct xp_lock *lock)
 
 void xp_lock_reset(struct xp_lock *lock)
 {
+    if (xp_lock_mine(lock)) /* taken before the fork by the thread that forked */
+        check_give(lock);
     atomic_store_explicit(&lock->owner, 0, memory_order_relaxed);
     atomic_store_explicit(&lock->word, 0, memory_order_relaxed);
 }

@@ -2,6 +2,7 @@
 /* locks.c - all locks of the layer in one list, for fork and for frames that vanished. */
 #include "core/locks.h"
 
+#include "base/os.h"
 #include "core/arena.h"
 #include "core/huge.h"
 #include "core/limits.h"
@@ -38,10 +39,25 @@ static void distrust(unsigned i)
 /* Which locks xp_locks_fork_prepare() took; the forking thread's alone. */
 static bool taken[LOCKS];
 
+/* By trying, since shards share a rank and are held together only here. */
+static bool take_until(struct xp_lock *lock, uint64_t end_ns)
+{
+    if (xp_lock_mine(lock))
+        return false;
+    while (!xp_lock_try(lock)) {
+        if (xp_os_now_ns() > end_ns)
+            return false;
+        xp_os_sleep_ns(20 * 1000);
+    }
+    return true;
+}
+
 void xp_locks_fork_prepare(void)
 {
+    uint64_t end = xp_os_now_ns() + XP_WAIT_NS;
+
     for (unsigned i = 0; i < LOCKS; i++)
-        taken[i] = xp_limits_lock(lock_at(i)) == 0;
+        taken[i] = take_until(lock_at(i), end);
 }
 
 void xp_locks_fork_parent(void)
