@@ -27,6 +27,10 @@ unsigned xp_history_index_of(uintptr_t address);
 /* Changes whenever rules and pcs of some module may have become stale. */
 uint32_t xp_history_generation(void);
 
+/* True while some thread is inside a dlclose: what is remembered of an address may be of the past.
+ */
+bool xp_history_is_closing(void);
+
 bool xp_history_is_loaded(unsigned module);
 /* The number of pc in dumps: pc itself while its module is loaded. */
 uintptr_t xp_history_relocate(unsigned module, uintptr_t pc);

@@ -55,7 +55,8 @@ struct record {
 static struct {
     struct xp_lock lock; /* guards changes; readers follow count and loaded[] */
     _Atomic uint32_t generation;
-    _Atomic uint32_t count; /* records in use are 1..count */
+    _Atomic uint32_t closing; /* threads inside dlclose */
+    _Atomic uint32_t count;   /* records in use are 1..count */
     _Atomic(struct record *) chunks[MODULES_MAX / CHUNK_COUNT + 1];
     _Atomic uint8_t loaded[MODULES_MAX + 1]; /* [0], no module, always is */
     _Atomic uint16_t recent[RECENT_COUNT];   /* module by start address: a hint */
@@ -101,6 +102,13 @@ uint32_t xp_history_generation(void)
 {
     /* acquire: pairs with bump(); who sees the new number sees the modules marked. */
     return atomic_load_explicit(&history.generation, memory_order_acquire);
+}
+
+bool xp_history_is_closing(void)
+{
+    /* relaxed: who finds another library at an address got it from the loader, whose lock orders it
+     * after the close that made room, and that after xp_modules_closing(). */
+    return atomic_load_explicit(&history.closing, memory_order_relaxed) != 0;
 }
 
 static void bump(void)
@@ -485,6 +493,19 @@ void xp_modules_changed(void)
     xp_lock_give(&history.lock);
 }
 
+void xp_modules_closing(void)
+{
+    atomic_fetch_add_explicit(&history.closing, 1, memory_order_relaxed);
+}
+
+void xp_modules_closed(void)
+{
+    xp_modules_changed();
+    /* release: pairs with xp_history_generation()'s acquire through the bump before it; whoever
+     * believes in memories again has the new generation. */
+    atomic_fetch_sub_explicit(&history.closing, 1, memory_order_release);
+}
+
 /* ---- all modules, for a dump ---- */
 
 static bool read_hex(const char **at, uint64_t *ret_value)
@@ -620,4 +641,6 @@ void xp_history_fork_parent(void)
 void xp_history_fork_child(void)
 {
     xp_lock_reset(&history.lock);
+    /* Threads that were closing something do not exist here. */
+    atomic_store_explicit(&history.closing, 0, memory_order_relaxed);
 }

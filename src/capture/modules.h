@@ -23,7 +23,14 @@ struct xp_module {
     const char *path; /* absolute where the loader knows it; never NULL, valid for ever */
 };
 
-/* Around dlclose, after the real call too: rules and pcs of modules that went are dropped. */
+/* Around each dlclose, in pairs. In between nothing remembered of any module is believed: a capture
+ * asks the loader and compares build ids, frame by frame, because another thread may already have
+ * opened another library at the place of the one that goes. Afterwards rules and pcs of modules
+ * that went are dropped. */
+void xp_modules_closing(void);
+void xp_modules_closed(void);
+
+/* Looks which modules have gone without such a pair. */
 void xp_modules_changed(void);
 
 /* Calls fn for every module loaded now (all of them, whether a stack passed through or not: the

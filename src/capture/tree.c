@@ -220,7 +220,8 @@ static XP_NOINLINE uint32_t add(struct table *table, uint64_t hash, uint64_t wor
 static uint32_t pc_id(uintptr_t pc)
 {
     uint64_t number = pc & PC_MASK, hash = hash_of(number);
-    uint32_t id = find(&tree.pcs, hash, number, same_live_pc);
+    uint32_t id =
+        XP_LIKELY(!xp_history_is_closing()) ? find(&tree.pcs, hash, number, same_live_pc) : 0;
 
     if (XP_LIKELY(id != 0))
         return id;

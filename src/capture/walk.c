@@ -255,12 +255,13 @@ READS_FRAMES void xp_walk(struct xp_capture_thread *thread, const struct xp_regs
 {
     struct walk walk = {.thread = thread, .pc = regs->pc, .sp = regs->sp, .fp = regs->fp};
     struct xp_walk_result result = {.exact = true};
+    bool remembers = !xp_history_is_closing();
     uint32_t generation = xp_history_generation();
 
     start_range(&walk);
     for (;;) {
         uintptr_t address = walk.pc - !walk.interrupted;
-        uint64_t word = xp_rules_lookup(address, generation);
+        uint64_t word = XP_LIKELY(remembers) ? xp_rules_lookup(address, generation) : 0;
         bool is_step = xp_rule_kind(word) == XP_RULE_SP || xp_rule_kind(word) == XP_RULE_FP;
         enum step step;
 

@@ -58,16 +58,15 @@ XP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct
     return set_limit(pid, (int)resource, limit, old);
 }
 
-/* Unlike dlopen, dlclose does not care who calls it. Before: a thread that captures meanwhile must
- * not keep rules of code that goes; after: nor such as it learned while it went. */
+/* Unlike dlopen, dlclose does not care who calls it. */
 XP_EXPORT int dlclose(void *handle)
 {
     int (*real)(void *) = (int (*)(void *))xp_real(XP_REAL_DLCLOSE);
 
     if (xp_mode() != XP_MODE_OWN)
         return real(handle);
-    xp_modules_changed();
+    xp_modules_closing();
     int r = real(handle);
-    xp_modules_changed();
+    xp_modules_closed();
     return r;
 }
