@@ -347,6 +347,8 @@ bool xp_os_readable(const void *address, size_t size)
 
     if (size == 0 || end < at)
         return size == 0;
+    if (at < XP_OS_PAGE) /* the kernel takes a mask at 0 for none at all */
+        return false;
     for (uintptr_t page = at & ~(XP_OS_PAGE - 1); page < end; page += XP_OS_PAGE) {
         if (raw6(SYS_rt_sigprocmask, 77, (long)page, 0, 8, 0, 0) == -EFAULT)
             return false;

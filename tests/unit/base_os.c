@@ -55,6 +55,7 @@ TEST(readable_tells_mapped_from_protected_and_unmapped)
     xp_os_unmap(p, 3 * 4096);
     CHECK(!xp_os_readable(p, 8));
     CHECK(!xp_os_readable((void *)-8, 64));
+    CHECK(!xp_os_readable((void *)8, 16));
 }
 
 TEST(read_file_reads_proc_to_its_end)

@@ -3,7 +3,7 @@
 # starts.
 preload "$PROGRAMS/malloc_limits" 100
 preload "$PROGRAMS/malloc_limits" 300 prlimit
-HEAPPROFILE=$TMP/hp preload "$PROGRAMS/malloc_limits" 200 2>log
+HEAP_PROFILE_INUSE_INTERVAL=0 HEAPPROFILE=$TMP/hp preload "$PROGRAMS/malloc_limits" 200 2>log
 check_same 1 "$(count hp.*.heap)" "dumps"
 for kib in 4000000 400000 100000; do
     (

@@ -8,7 +8,9 @@ for name in malloc calloc free cfree free_sized __libc_malloc __libc_free _Znwm 
     sed -n "/^[0-9a-f]* <$name>:/,/^\$/p" code >function
     [ -s function ] || fail "no $name"
     check_line 'jmp .*_slow>' function
-    check_no_line 'push\|call \|%rbp\|sub .*,%rsp' function
+    check_no_line 'call \|%rbp\|sub .*,%rsp' function
+    # calloc needs a register more; what it saved is back in place before it jumps.
+    [ $name = calloc ] || check_no_line push function
 done
 nm "$XPROF_SO" | awk '$2 ~ /[Tt]/ { names[$1] = names[$1] " " $3 } END { for (a in names) print names[a] }' |
     grep -w 'malloc\|_Znwm\|realloc\|memalign' | sort
