@@ -80,8 +80,10 @@ same_as_plain()
             program_bad=1
             echo "$program_mode: left beside the dumps: $program_rest"
         }
+        program_slow=1
+        [ "$program_mode" != sampled ] || program_slow=2
         printf '%s: ' "$program_mode"
-        "$SRC/tests/lib/read-dumps" --slow "${PROGRAM_SLOW:-2}" "$TMP/$program_mode"/dumps/hp*.heap || program_bad=1
+        "$SRC/tests/lib/read-dumps" --slow "$program_slow" "$TMP/$program_mode"/dumps/hp*.heap || program_bad=1
         if [ "$program_mode" = verify ]; then
             program_differs=$(grep -ahE '^# (verified .* differ [1-9]|difference )' "$TMP/$program_mode"/dumps/hp*.heap | head -n 8 || true)
             grep -aqE '^# verified [1-9]' "$TMP/$program_mode"/dumps/hp*.heap || program_differs='no stack was verified'
