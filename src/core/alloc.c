@@ -16,7 +16,7 @@
 #include "core/stats.h"
 
 /* Slow paths of a heap between two looks at the clock. */
-#define PURGE_TURN 64u
+#define PURGE_TURN 4u
 
 #define NOT_DUE 0
 

@@ -303,6 +303,38 @@ TEST(trimming_gives_everything_back)
     check_child(give_back, NULL);
 }
 
+/* Without a thread of ours and without a call for it: the program only has to go on a little. */
+static void give_back_in_time(void *arg)
+{
+    enum { N = 60013 };
+    static void *p[N];
+
+    (void)arg;
+    t_free(t_malloc(1));
+    size_t before = resident();
+    for (int i = 0; i < N; i++) {
+        size_t size = (size_t)i % 1009 + 1;
+        p[i] = t_malloc(size);
+        memset(p[i], 1, size);
+    }
+    EXPECT(resident() > before + 24 * MEBI);
+    for (int i = 0; i < N; i++)
+        t_free(p[i]);
+    EXPECT(resident() < before + 24 * MEBI);
+    for (int i = 0; i < 3001; i++) {
+        t_free(t_malloc((size_t)i % 1009 + 1));
+        if (i % 100 == 0)
+            xp_os_sleep_ns(20 * 1000 * 1000);
+    }
+    EXPECT(resident() < before + 8 * MEBI);
+}
+
+TEST(free_memory_goes_back_by_itself_while_the_program_goes_on)
+{
+    skip_under_sanitizer();
+    check_child(give_back_in_time, NULL);
+}
+
 static void *hold_lock(void *arg)
 {
     (void)arg;
