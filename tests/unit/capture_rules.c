@@ -15,7 +15,7 @@ __asm__(
     "odd_code:\n.cfi_startproc\n.cfi_def_cfa_offset 2000008\nnop\nnop\n.cfi_endproc\n"
     "odd_code_too:\n.cfi_startproc\n.cfi_def_cfa_offset 2000008\nnop\nnop\n.cfi_endproc\n"
     "end_code:\n.cfi_startproc\n.cfi_undefined 16\nnop\nnop\n.cfi_endproc\n"
-    "bare_code:\nnop\nnop\nnop\n");
+    "bare_code:\n.fill 32, 1, 0x90\n");
 extern char sp_code[], fp_code[], odd_code[], odd_code_too[], end_code[], bare_code[];
 
 static void start(void)

@@ -44,7 +44,7 @@ __asm__(".text\n"
         ".cfi_endproc\n"
         "without_cfi:\n"
         "call without_cfi\n"
-        "without_cfi_ra: nop\nnop\nnop\n");
+        "without_cfi_ra: .fill 32, 1, 0x90\n");
 
 extern char in_fp_frame_ra[], in_sp_frame_ra[], in_huge_frame_ra[], in_load_frame_ra[];
 extern char in_rbx_frame_ra[], in_outermost_ra[], without_cfi_ra[];
