@@ -48,67 +48,98 @@ static void choose_unit(struct dwarf *d, uint64_t low, uint64_t high, void *cont
         struct place *place = &d->places[i];
         if (place->unit && place->width <= high - low)
             continue;
-        place->unit = (uint32_t)(unit - d->units) + 1;
+        place->unit = (uint32_t)(unit - d->units.items) + 1;
         place->width = high - low;
     }
 }
 
-static int list_units(struct dwarf *d)
+/* Appends the next unit of a file and gives its DIE, which may be NULL. 0 at the end, 1 else. */
+static int next_unit(struct dwarf *d, Dwarf_Debug dbg, struct unit_list *list, Dwarf_Die *ret_die,
+                     bool *ret_has_code)
 {
-    for (;;) {
-        Dwarf_Unsigned header_length, type_offset, next;
-        Dwarf_Half version, address_size, length_size, extension_size, unit_type;
-        Dwarf_Off abbrev;
-        Dwarf_Sig8 signature;
-        Dwarf_Error error = NULL;
-        int r = dwarf_next_cu_header_d(d->dbg, true, &header_length, &version, &abbrev,
-                                       &address_size, &length_size, &extension_size, &signature,
-                                       &type_offset, &next, &unit_type, &error);
-        if (r == DW_DLV_NO_ENTRY)
-            return 0;
+    Dwarf_Unsigned header_length, type_offset, next;
+    Dwarf_Half version, address_size, length_size, extension_size, unit_type;
+    Dwarf_Off abbrev, offset = 0;
+    Dwarf_Sig8 signature;
+    Dwarf_Die die = NULL;
+    Dwarf_Error error = NULL;
+    int r = dwarf_next_cu_header_d(dbg, true, &header_length, &version, &abbrev, &address_size,
+                                   &length_size, &extension_size, &signature, &type_offset, &next,
+                                   &unit_type, &error);
+    if (r == DW_DLV_NO_ENTRY)
+        return 0;
+    if (r == DW_DLV_ERROR)
+        return hr_dwarf_failed(d, error);
+    if (!hr_dwarf_grow(d, (void **)&list->items, list->count, &list->room, sizeof(*list->items)))
+        return -ENOMEM;
+    r = dwarf_siblingof_b(dbg, NULL, true, &die, &error);
+    if (r == DW_DLV_OK)
+        r = dwarf_dieoffset(die, &offset, &error);
+    if (r == DW_DLV_OK) {
+        list->items[list->count++] =
+            (struct unit){.die_offset = offset, .end = next, .version = version};
+    } else {
         if (r == DW_DLV_ERROR) {
-            d->notes->damaged_units++;
-            return hr_dwarf_failed(d, error);
-        }
-        if (!hr_dwarf_grow(d, (void **)&d->units, d->unit_count, &d->unit_room, sizeof(*d->units)))
-            return -ENOMEM;
-        Dwarf_Die die = NULL;
-        r = dwarf_siblingof_b(d->dbg, NULL, true, &die, &error);
-        Dwarf_Off offset = 0;
-        if (r == DW_DLV_OK)
-            r = dwarf_dieoffset(die, &offset, &error);
-        if (r == DW_DLV_OK) {
-            d->units[d->unit_count++] =
-                (struct unit){.die_offset = offset, .end = next, .version = version};
-            struct unit *unit = d->unit = &d->units[d->unit_count - 1];
-            error = NULL;
-            Dwarf_Addr low;
-            r = dwarf_lowpc(die, &low, &error);
-            if (r == DW_DLV_OK)
-                unit->base = low;
-            else if (r == DW_DLV_ERROR)
-                hr_dwarf_failed(d, error);
-            if (unit_type != DW_UT_type && unit_type != DW_UT_split_type)
-                unit->has_ranges = hr_dwarf_each_range(d, die, choose_unit, unit);
-        } else if (r == DW_DLV_ERROR) {
             d->notes->damaged_units++;
             hr_dwarf_failed(d, error);
         }
-        hr_dwarf_free_die(d->dbg, die);
+        hr_dwarf_free_die(dbg, die);
+        die = NULL;
     }
+    *ret_die = die;
+    *ret_has_code = unit_type != DW_UT_type && unit_type != DW_UT_split_type;
+    return 1;
 }
 
-uint32_t hr_dwarf_find_unit(const struct dwarf *d, Dwarf_Off offset)
+static int list_units(struct dwarf *d)
 {
-    uint32_t low = 0, high = d->unit_count;
-    while (low < high) {
+    Dwarf_Die die;
+    bool has_code;
+    int r;
+    while ((r = next_unit(d, d->dbg, &d->units, &die, &has_code)) > 0) {
+        if (!die)
+            continue;
+        struct unit *unit = d->unit = &d->units.items[d->units.count - 1];
+        Dwarf_Error error = NULL;
+        Dwarf_Addr low;
+        int status = dwarf_lowpc(die, &low, &error);
+        if (status == DW_DLV_OK)
+            unit->base = low;
+        else if (status == DW_DLV_ERROR)
+            hr_dwarf_failed(d, error);
+        if (has_code)
+            unit->has_ranges = hr_dwarf_each_range(d, die, choose_unit, unit);
+        hr_dwarf_free_die(d->dbg, die);
+    }
+    if (r == -ENOEXEC)
+        d->notes->damaged_units++;
+    return r;
+}
+
+static void list_alt_units(struct dwarf *d)
+{
+    Dwarf_Die die;
+    bool has_code;
+    while (next_unit(d, d->alt, &d->alt_units, &die, &has_code) > 0)
+        hr_dwarf_free_die(d->alt, die);
+}
+
+struct unit *hr_dwarf_find_unit(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Off offset)
+{
+    struct unit_list *list = dbg == d->alt ? &d->alt_units : &d->units;
+    uint32_t low = 0;
+    if (dbg == d->alt && list->count == 0)
+        list_alt_units(d);
+    for (uint32_t high = list->count; low < high;) {
         uint32_t middle = low + (high - low) / 2;
-        if (d->units[middle].end <= offset)
+        if (list->items[middle].end <= offset)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < d->unit_count && d->units[low].die_offset <= offset ? low : UINT32_MAX;
+    if (low == list->count || list->items[low].die_offset > offset)
+        return NULL;
+    return &list->items[low];
 }
 
 /* Some producers give the unit no range and only list it in .debug_aranges. */
@@ -117,8 +148,8 @@ static void use_aranges(struct dwarf *d)
     bool missing = false, rangeless = false;
     for (uint32_t i = 0; i < d->query->count && !missing; i++)
         missing = !d->places[i].unit;
-    for (uint32_t i = 0; i < d->unit_count && !rangeless; i++)
-        rangeless = !d->units[i].has_ranges;
+    for (uint32_t i = 0; i < d->units.count && !rangeless; i++)
+        rangeless = !d->units.items[i].has_ranges;
     if (!missing || !rangeless)
         return;
     Dwarf_Arange *aranges;
@@ -138,9 +169,9 @@ static void use_aranges(struct dwarf *d)
                                     &die_offset, &error);
         if (r == DW_DLV_ERROR)
             hr_dwarf_failed(d, error);
-        uint32_t unit = r == DW_DLV_OK ? hr_dwarf_find_unit(d, die_offset) : UINT32_MAX;
-        if (unit != UINT32_MAX && !d->units[unit].has_ranges && length < UINT64_MAX - start)
-            hr_dwarf_give_range(d, start, start + length, choose_unit, &d->units[unit]);
+        struct unit *unit = r == DW_DLV_OK ? hr_dwarf_find_unit(d, d->dbg, die_offset) : NULL;
+        if (unit && !unit->has_ranges && length < UINT64_MAX - start)
+            hr_dwarf_give_range(d, start, start + length, choose_unit, unit);
         dwarf_dealloc(d->dbg, aranges[i], DW_DLA_ARANGE);
     }
     dwarf_dealloc(d->dbg, aranges, DW_DLA_LIST);
@@ -152,14 +183,14 @@ static void split_units(struct dwarf *d, bool *mine)
     const struct hr_dwarf_query *q = d->query;
     uint64_t sum = 0, before = 0;
     for (uint32_t i = 0; i < q->count; i++) {
-        struct unit *unit = d->places[i].unit ? &d->units[d->places[i].unit - 1] : NULL;
+        struct unit *unit = d->places[i].unit ? &d->units.items[d->places[i].unit - 1] : NULL;
         if (unit && !unit->hit) {
             unit->hit = true;
             sum += unit->end - unit->die_offset;
         }
     }
-    for (uint32_t u = 0; u < d->unit_count; u++) {
-        struct unit *unit = &d->units[u];
+    for (uint32_t u = 0; u < d->units.count; u++) {
+        struct unit *unit = &d->units.items[u];
         if (!unit->hit)
             continue;
         uint64_t share =
@@ -168,7 +199,7 @@ static void split_units(struct dwarf *d, bool *mine)
         unit->hit = share == q->share;
     }
     for (uint32_t i = 0; i < q->count; i++)
-        mine[i] = d->places[i].unit ? d->units[d->places[i].unit - 1].hit : q->share == 0;
+        mine[i] = d->places[i].unit ? d->units.items[d->places[i].unit - 1].hit : q->share == 0;
 }
 
 /* ---- lines of the unit ---- */
@@ -319,7 +350,7 @@ static int read_units(struct dwarf *d, const bool *mine)
         uint32_t unit = d->places[order[first]].unit;
         for (last = first; last < count && d->places[order[last]].unit == unit;)
             last++;
-        d->unit = &d->units[unit - 1];
+        d->unit = &d->units.items[unit - 1];
         d->indexes = order + first;
         d->index_count = last - first;
         read_unit(d);
@@ -359,7 +390,7 @@ int hr_dwarf_find(const struct hr_dwarf_query *query, bool *mine, struct hr_dwar
         goto out;
     }
     r = list_units(d);
-    if (r == -ENOEXEC && d->unit_count > 0)
+    if (r == -ENOEXEC && d->units.count > 0)
         r = 0; /* what stands before the damage is good */
     if (r < 0)
         goto out;
@@ -372,7 +403,8 @@ out:
     for (uint32_t i = 0; i < d->name_room; i++)
         free(d->names[i].text);
     free(d->names);
-    free(d->units);
+    free(d->units.items);
+    free(d->alt_units.items);
     free(d->places);
     free(d->top);
     if (d->dbg)

@@ -70,6 +70,9 @@ bool hr_dwarf_number(struct dwarf *d, Dwarf_Die die, Dwarf_Half name, uint64_t *
     return true;
 }
 
+/* What libdwarf says in place of a string that stands in a dwz file it does not have. */
+#define NO_ALT_TEXT "<DW_FORM_GNU_strp_alt-no-tied-file>"
+
 /* A string that cannot be read: because it stands in a dwz file that we do not have? */
 static void note_alt_string(struct dwarf *d, Dwarf_Die die, Dwarf_Half name)
 {
@@ -94,6 +97,10 @@ const char *hr_dwarf_text(struct dwarf *d, Dwarf_Die die, Dwarf_Half name)
     if (r == DW_DLV_ERROR) {
         hr_dwarf_failed(d, error);
         note_alt_string(d, die, name);
+    }
+    if (r == DW_DLV_OK && strcmp(text, NO_ALT_TEXT) == 0) {
+        d->notes->missing_alt = true;
+        return NULL;
     }
     return r == DW_DLV_OK ? text : NULL;
 }

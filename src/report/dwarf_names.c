@@ -55,9 +55,10 @@ static Dwarf_Die follow(struct dwarf *d, Dwarf_Debug *dbg, Dwarf_Die die, Dwarf_
 
 static int list_top(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Off unit_die)
 {
-    if (d->top_unit == unit_die && d->top_count > 0)
+    if (d->top_dbg == dbg && d->top_unit == unit_die && d->top_count > 0)
         return 0;
     d->top_count = 0;
+    d->top_dbg = dbg;
     d->top_unit = unit_die;
     Dwarf_Die parent, child = NULL;
     Dwarf_Error error = NULL;
@@ -83,8 +84,8 @@ static int list_top(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Off unit_die)
 /* The child of a unit that holds the DIE at target. */
 static Dwarf_Die top_of(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Off target)
 {
-    uint32_t unit = hr_dwarf_find_unit(d, target);
-    if (unit == UINT32_MAX || list_top(d, dbg, d->units[unit].die_offset) < 0)
+    const struct unit *unit = hr_dwarf_find_unit(d, dbg, target);
+    if (!unit || list_top(d, dbg, unit->die_offset) < 0)
         return NULL;
     uint32_t low = 0, high = d->top_count;
     while (low < high) {
@@ -192,7 +193,7 @@ static char *qualified_name(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Off target, 
                             unsigned depth)
 {
     char *scope = strdup("");
-    Dwarf_Die die = dbg == d->dbg ? top_of(d, dbg, target) : NULL;
+    Dwarf_Die die = top_of(d, dbg, target);
     for (unsigned level = 0; die && level < SCOPE_DEPTH_MAX; level++) {
         Dwarf_Off offset;
         Dwarf_Error error = NULL;

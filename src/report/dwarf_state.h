@@ -31,6 +31,11 @@ struct unit {
     bool hit;
 };
 
+struct unit_list {
+    struct unit *items; /* ascending */
+    uint32_t count, room;
+};
+
 struct chain_link {
     const char *name;
     bool mangled;
@@ -60,8 +65,7 @@ struct dwarf {
     struct hr_dwarf_notes *notes;
     struct dwarf_sections sections, alt_sections;
     Dwarf_Debug dbg, alt;
-    struct unit *units;
-    uint32_t unit_count, unit_room;
+    struct unit_list units, alt_units; /* of dbg and, once a name needed them, of alt */
     struct place *places;
     struct name_entry *names;
     uint32_t name_count, name_room; /* room: power of two */
@@ -73,6 +77,7 @@ struct dwarf {
     uint32_t index_count; /* addresses in it, ascending */
     struct hr_lines *lines;
     /* offsets of the children of one unit, for finding the scope of a DIE */
+    Dwarf_Debug top_dbg;
     Dwarf_Off top_unit;
     Dwarf_Off *top;
     uint32_t top_count, top_room;
@@ -119,8 +124,8 @@ int hr_dwarf_walk(struct dwarf *d, Dwarf_Die unit_die);
 
 /* ---- dwarf.c ---- */
 
-/* Index of the unit that holds a DIE; UINT32_MAX none. */
-uint32_t hr_dwarf_find_unit(const struct dwarf *d, Dwarf_Off offset);
+/* The unit of dbg, which is one of our two, that holds a DIE; NULL none. */
+struct unit *hr_dwarf_find_unit(struct dwarf *d, Dwarf_Debug dbg, Dwarf_Off offset);
 /* First index into d->indexes whose address is >= value. */
 uint32_t hr_dwarf_first_in_unit(const struct dwarf *d, uint64_t value);
 

@@ -17,14 +17,21 @@ struct sent {
     uint32_t readable; /* for a linkage name: number of its readable form; HR_NONE not made yet */
 };
 
+/* Frames by debug information that does not name the function itself, the outermost: a symbol may.
+ */
+struct partial {
+    struct hr_names_frame *frames; /* owned */
+    uint32_t count;                /* 0: none */
+};
+
 struct finder {
     struct hr_wire *wire;
     const struct hr_names_job *job;
     struct sent *table;
     uint32_t used, room; /* power of two */
     uint32_t next_number;
-    bool *found;                  /* per address: frames are sent */
-    struct hr_names_frame *lines; /* per address: a line without a function; file HR_NONE none */
+    bool *found;              /* per address: frames are sent */
+    struct partial *partials; /* per address */
     struct hr_names_summary summary;
 };
 
@@ -129,10 +136,14 @@ static void take_dwarf(uint32_t index, const struct hr_dwarf_frame *from, uint32
         frames[i].file = send_string(f, from[i].file, from[i].file ? strlen(from[i].file) : 0);
         frames[i].line = from[i].line;
     }
-    if (count == 1 && frames[0].function == HR_NONE)
-        f->lines[index] = frames[0]; /* a symbol may know the function */
-    else
+    if (frames[count - 1].function != HR_NONE) {
         send_address(f, index, HR_RUNG_DWARF, frames, count);
+        return;
+    }
+    struct partial *partial = &f->partials[index];
+    partial->frames = must(malloc(count * sizeof(*frames)));
+    memcpy(partial->frames, frames, count * sizeof(*frames));
+    partial->count = count;
 }
 
 static void note(struct finder *f, const struct hr_error *err)
@@ -186,12 +197,15 @@ static void use_table(struct finder *f, struct hr_elf *elf, enum hr_symtab table
     for (uint32_t i = 0; r == 0 && i < count; i++) {
         if (!symbols[i].name)
             continue;
-        struct hr_names_frame frame = f->lines[indexes[i]];
-        enum hr_rung rung = frame.file != HR_NONE ? HR_RUNG_DWARF
-                            : table == HR_SYMTAB  ? HR_RUNG_SYMTAB
-                                                  : HR_RUNG_DYNSYM;
-        send_name(f, symbols[i].name, symbols[i].length, true, &frame);
-        send_address(f, indexes[i], rung, &frame, 1);
+        struct hr_names_frame bare = {.file = HR_NONE};
+        const struct partial *partial = &f->partials[indexes[i]];
+        struct hr_names_frame *frames = partial->count ? partial->frames : &bare;
+        uint32_t depth = partial->count ? partial->count : 1;
+        enum hr_rung rung = partial->count       ? HR_RUNG_DWARF
+                            : table == HR_SYMTAB ? HR_RUNG_SYMTAB
+                                                 : HR_RUNG_DYNSYM;
+        send_name(f, symbols[i].name, symbols[i].length, true, &frames[depth - 1]);
+        send_address(f, indexes[i], rung, frames, depth);
     }
     free(addresses);
     free(indexes);
@@ -220,23 +234,24 @@ void hr_names_find(struct hr_wire *wire, const struct hr_names_job *job)
     struct finder f = {.wire = wire, .job = job};
     bool *mine = must(calloc(job->count + 1, sizeof(*mine)));
     f.found = must(calloc(job->count + 1, sizeof(*f.found)));
-    f.lines = must(malloc((job->count + 1) * sizeof(*f.lines)));
-    for (uint32_t i = 0; i < job->count; i++) {
-        f.lines[i] = (struct hr_names_frame){HR_NONE, HR_NONE, HR_NONE, 0};
+    f.partials = must(calloc(job->count + 1, sizeof(*f.partials)));
+    for (uint32_t i = 0; i < job->count; i++)
         mine[i] = true;
-    }
     if (!job->symtab_only)
         use_dwarf(&f, mine);
     use_symbols(&f, mine);
-    /* A line without any function name is still worth sending. */
-    for (uint32_t i = 0; i < job->count; i++)
-        if (mine[i] && !f.found[i] && f.lines[i].file != HR_NONE)
-            send_address(&f, i, HR_RUNG_DWARF, &f.lines[i], 1);
+    /* Lines without any name for their function are still worth sending. */
+    for (uint32_t i = 0; i < job->count; i++) {
+        const struct partial *partial = &f.partials[i];
+        if (mine[i] && !f.found[i] && partial->count)
+            send_address(&f, i, HR_RUNG_DWARF, partial->frames, partial->count);
+        free(partial->frames);
+    }
     hr_wire_send(wire, HR_NAMES_SUMMARY, &f.summary, sizeof(f.summary));
     for (uint32_t i = 0; i < f.room; i++)
         free(f.table[i].text);
     free(f.table);
     free(f.found);
-    free(f.lines);
+    free(f.partials);
     free(mine);
 }

@@ -18,7 +18,7 @@ static struct hr_error err;
 
 /* Not static, not inlined: a name of its own in the symbol table. */
 int report_symbolize_landmark(int n);
-__attribute__((noinline, noclone)) int report_symbolize_landmark(int n)
+__attribute__((noinline)) int report_symbolize_landmark(int n)
 {
     __asm__ volatile("" : "+r"(n));
     return n + 23;
