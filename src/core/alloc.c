@@ -18,8 +18,6 @@
 /* Slow paths of a heap between two looks at the clock. */
 #define PURGE_TURN 4u
 
-#define NOT_DUE 0
-
 static void *pop_list(struct xp_heap *heap, unsigned class)
 {
     void *block = heap->cache.front.list[class];

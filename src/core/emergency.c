@@ -76,8 +76,10 @@ void *xp_emergency_alloc(size_t size, size_t align)
     }
 
     size_t bytes = xp_align_up(size + align + sizeof(struct header), XP_OS_PAGE);
-    if (bytes < CHUNK_BYTES)
-        bytes = CHUNK_BYTES;
+    /* Later ones are larger, so that the slots last for a process that lives on this. */
+    size_t least = CHUNK_BYTES << (count / 16 < 5 ? count / 16 : 5);
+    if (bytes < least)
+        bytes = least;
     void *start;
     if (count == CHUNKS || xp_os_map(bytes, PROT_READ | PROT_WRITE, &start) < 0)
         return NULL;

@@ -66,7 +66,12 @@ void xp_fork_catch_up(void)
 
 void xp_core_fork_prepare(void)
 {
-    xp_start_ensure();
+    struct xp_slow slow;
+
+    /* So that this thread has a heap: handlers of other libraries allocate between prepare and
+     * parent or child, when base's memory is locked. */
+    xp_slow_enter(&slow);
+    xp_slow_leave(&slow);
     if (xp_lock_mine(&fork_lock) || xp_lock_take_bounded(&fork_lock, FORK_WAIT_NS) < 0)
         return; /* the child will find the wiped word */
     xp_slow_close();

@@ -28,8 +28,8 @@ enum xp_owner {
 #define XP_OWNER_MEDIUM 1u
 
 enum xp_page_flags {
-    XP_PAGE_CLEAN = 1,   /* large: never written since it came from the system */
-    XP_PAGE_SAMPLED = 2, /* large: its record is, or was, in the slot */
+    XP_PAGE_SAMPLED = 1, /* large: its record is, or was, in the slot */
+    XP_PAGE_LISTED = 2,  /* sampled: in the list of its shard */
 };
 
 /* A record that others may read while its block goes: see core/slot.h. */

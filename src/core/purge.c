@@ -11,14 +11,16 @@
  * one flush. Three slices are 48 pages. */
 #define RUN_LEAST 3u
 /* A slow path stays short: what is left is for the next one. */
-#define RUN_MOST    64u
-#define DIRTY_LEAST ((size_t)8 << 20)
+#define RUN_MOST 64u
+/* A purger that is not back by then has left by a jump. */
+#define BUSY_MOST_NS ((uint64_t)1000 * 1000 * 1000)
+#define DIRTY_LEAST  ((size_t)8 << 20)
 
 static struct {
-    uint64_t delay_ns;    /* both set once, before threads */
-    size_t dirty_max;     /* bytes; 0: from the peak */
-    _Atomic uint64_t due; /* coarse clock: nothing is old enough before */
-    _Atomic bool busy;    /* one purger at a time is enough */
+    uint64_t delay_ns;     /* both set once, before threads */
+    size_t dirty_max;      /* bytes; 0: from the peak */
+    _Atomic uint64_t due;  /* coarse clock: nothing is old enough before */
+    _Atomic uint64_t busy; /* since when somebody purges, coarse clock; one is enough */
 } state;
 
 void xp_purge_init(const struct xp_core_options *options)
@@ -86,7 +88,10 @@ void xp_purge_if_due(void)
     uint64_t now = xp_os_now_coarse_ns();
     if (!much && now < atomic_load_explicit(&state.due, memory_order_relaxed))
         return;
-    if (atomic_exchange_explicit(&state.busy, true, memory_order_acquire))
+    uint64_t busy = atomic_load_explicit(&state.busy, memory_order_relaxed);
+    if ((busy != 0 && now - busy < BUSY_MOST_NS) ||
+        !atomic_compare_exchange_strong_explicit(&state.busy, &busy, now, memory_order_relaxed,
+                                                 memory_order_relaxed))
         return;
     if (much) {
         /* Down to the middle, so that the next free does not come here again. */
@@ -98,5 +103,5 @@ void xp_purge_if_due(void)
         atomic_store_explicit(&state.due, more ? now : now + state.delay_ns / 4,
                               memory_order_relaxed);
     }
-    atomic_store_explicit(&state.busy, false, memory_order_release);
+    atomic_store_explicit(&state.busy, 0, memory_order_relaxed);
 }

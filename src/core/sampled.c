@@ -13,7 +13,6 @@
 
 #define FEW_SHARDS   8u
 #define BLOCKS_LEAST 8u /* in a page */
-#define LISTED       1u /* page flag: in the list of its shard */
 
 static struct shard {
     struct xp_lock lock;
@@ -52,7 +51,7 @@ static struct xp_slot *slots_of(const struct xp_page *page)
 
 static bool is_listed(const struct xp_page *page, const struct shard *shard)
 {
-    return (page->flags & LISTED) &&
+    return (page->flags & XP_PAGE_LISTED) &&
            atomic_load_explicit(&page->size, memory_order_relaxed) == shard->generation;
 }
 
@@ -65,7 +64,7 @@ static void list_page(struct shard *shard, struct xp_page *page)
     if (*head)
         (*head)->prev = page;
     *head = page;
-    page->flags |= LISTED;
+    page->flags |= XP_PAGE_LISTED;
     atomic_store_explicit(&page->size, shard->generation, memory_order_relaxed);
 }
 
@@ -79,7 +78,7 @@ static void unlist_page(struct shard *shard, struct xp_page *page)
         page->prev->next = page->next;
     else
         shard->pages[page->size_class] = page->next;
-    page->flags &= (uint8_t)~LISTED;
+    page->flags &= (uint8_t)~XP_PAGE_LISTED;
 }
 
 static void put_index(struct xp_page *page, uint32_t index)

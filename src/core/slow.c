@@ -35,17 +35,19 @@ static struct {
     struct xp_heap *fallback; /* under its lock */
 } gate;
 
+/* The kernel's part of a fork takes long in a large process. */
+#define FORK_MOST_NS ((uint64_t)10 * 1000 * 1000 * 1000)
+
 static void wait_for_fork(struct xp_heap *heap)
 {
     /* seq_cst here and in xp_slow_close(): one of the two sees the other. */
     while (atomic_load_explicit(&gate.closed, memory_order_seq_cst) &&
            atomic_load_explicit(&gate.closer, memory_order_relaxed) != xp_thread_pointer()) {
         atomic_store_explicit(&heap->in_slow, 0, memory_order_release);
-        /* Not for ever: the forking thread itself may be gone. */
-        int r = xp_os_futex_wait(&gate.closed, 1, 10 * XP_WAIT_NS);
-        atomic_exchange_explicit(&heap->in_slow, 1, memory_order_seq_cst);
+        int r = xp_os_futex_wait(&gate.closed, 1, FORK_MOST_NS);
         if (r == -ETIMEDOUT)
-            return;
+            xp_slow_open(); /* the forking thread left by a jump; this happens once */
+        atomic_exchange_explicit(&heap->in_slow, 1, memory_order_seq_cst);
     }
 }
 
@@ -62,10 +64,10 @@ static void enter_own(struct xp_slow *slow, struct xp_heap *heap)
     xp_tls_front = &heap->shadow;
     atomic_signal_fence(memory_order_seq_cst);
     atomic_exchange_explicit(&heap->in_slow, 1, memory_order_seq_cst);
+    if (XP_UNLIKELY(xp_fork_was_missed()))
+        xp_fork_catch_up(); /* opens the gate that the parent may have closed */
     if (XP_UNLIKELY(atomic_load_explicit(&gate.closed, memory_order_seq_cst)))
         wait_for_fork(heap);
-    if (XP_UNLIKELY(xp_fork_was_missed()))
-        xp_fork_catch_up();
     xp_count(&heap->slow_calls);
 }
 

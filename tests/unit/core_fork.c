@@ -187,6 +187,33 @@ static void *fork_in_thread(void *arg)
     return NULL;
 }
 
+static void *allocate_between(void *arg)
+{
+    void *p[61];
+
+    (void)arg;
+    xp_core_fork_prepare();
+    for (int i = 0; i < 61; i++)
+        p[i] = t_malloc((size_t)i * i * 37);
+    xp_core_fork_parent();
+    for (int i = 0; i < 61; i++) {
+        if (p[i])
+            t_free(p[i]);
+    }
+    xp_heap_thread_exit();
+    return p[60];
+}
+
+TEST(handlers_of_others_may_allocate_between_prepare_and_parent)
+{
+    pthread_t thread;
+    void *result;
+
+    pthread_create(&thread, NULL, allocate_between, NULL);
+    pthread_join(thread, &result);
+    CHECK(result != NULL);
+}
+
 TEST(two_threads_may_fork_at_once)
 {
     pthread_t threads[2];
@@ -220,6 +247,53 @@ TEST(a_vfork_child_shares_the_heap_and_disturbs_nothing)
     t_free(from_child);
     churn(10, 5000);
     free_inherited(inherited);
+}
+
+static volatile int forked, failed;
+
+static void fork_in_handler(int signo)
+{
+    int saved = errno;
+
+    (void)signo;
+    if (forked < 40) {
+        pid_t pid = fork_with_handlers();
+        if (pid == 0) {
+            alarm(20);
+            churn(5, 2000);
+            _exit(0);
+        }
+        forked++;
+        failed += wait_for(pid) != 0;
+    }
+    errno = saved;
+}
+
+static void *send_signals(void *arg)
+{
+    pthread_t *target = arg;
+
+    while (!atomic_load(&stop)) {
+        pthread_kill(*target, SIGUSR1);
+        xp_os_sleep_ns(300000);
+    }
+    return NULL;
+}
+
+TEST(a_handler_may_fork_whatever_it_interrupted)
+{
+    pthread_t sender, me = pthread_self();
+    struct sigaction action = {.sa_handler = fork_in_handler};
+
+    skip_under_sanitizer();
+    sigaction(SIGUSR1, &action, NULL);
+    atomic_store(&stop, false);
+    pthread_create(&sender, NULL, send_signals, &me);
+    for (uint64_t i = 0; forked < 40; i++)
+        churn(i, 500);
+    atomic_store(&stop, true);
+    pthread_join(sender, NULL);
+    CHECK_EQ(failed, 0);
 }
 
 static _Atomic bool inside;

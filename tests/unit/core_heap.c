@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/os.h"
 #include "core/sizeclass.h"
 #include "core_malloc.h"
 #include "test.h"
@@ -261,6 +262,104 @@ TEST(resizing_keeps_bytes_and_stays_where_it_can)
     CHECK(is_filled(moved, size));
     t_free(moved);
     CHECK_EQ(t_result, XP_FREE_DONE);
+}
+
+enum { MANY = 40009 };
+static void *many[MANY + 1];
+static _Atomic int stage;
+
+static void wait_stage(int wanted)
+{
+    while (atomic_load(&stage) != wanted)
+        xp_os_sleep_ns(1000000);
+}
+
+static void *fill_and_sleep(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < MANY; i++)
+        many[i] = t_malloc(101);
+    atomic_store(&stage, 1);
+    wait_stage(2);
+    xp_heap_thread_exit();
+    return NULL;
+}
+
+static void *only_free(void *arg)
+{
+    free_all(arg);
+    return NULL;
+}
+
+static size_t live_bytes(void)
+{
+    struct xp_core_stats stats;
+    xp_core_stats_get(&stats);
+    return stats.live_bytes;
+}
+
+TEST(full_pages_go_back_while_their_maker_sleeps)
+{
+    pthread_t maker, other;
+
+    for (int round = 0; round < 2; round++) {
+        size_t before = live_bytes();
+        atomic_store(&stage, 0);
+        pthread_create(&maker, NULL, fill_and_sleep, NULL);
+        wait_stage(1);
+        CHECK(live_bytes() >= before + (size_t)MANY * 101);
+        if (round == 0) {
+            for (int i = 0; i < MANY; i++)
+                t_free(many[i]);
+        } else {
+            pthread_create(&other, NULL, only_free, many); /* has no heap of its own */
+            pthread_join(other, NULL);
+        }
+        CHECK(live_bytes() <= before + ((size_t)1 << 18));
+        atomic_store(&stage, 2);
+        pthread_join(maker, NULL);
+    }
+}
+
+static void *fill_half_and_exit(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < MANY; i++)
+        many[i] = t_malloc(i % 1000 == 0 ? 5003 : 101);
+    for (int i = 1; i < MANY; i += 2)
+        t_free(many[i]);
+    xp_heap_thread_exit();
+    return NULL;
+}
+
+TEST(pages_of_resting_heaps_go_back_with_their_last_block)
+{
+    pthread_t thread;
+    size_t before = live_bytes();
+
+    pthread_create(&thread, NULL, fill_half_and_exit, NULL);
+    pthread_join(thread, NULL);
+    CHECK(live_bytes() >= before + (size_t)MANY * 50);
+    for (int i = 0; i < MANY; i += 2)
+        t_free(many[i]);
+    CHECK(live_bytes() <= before + ((size_t)1 << 20));
+}
+
+TEST(blocks_left_by_a_dead_thread_serve_the_living)
+{
+    pthread_t thread;
+    static void *mine[MANY / 2];
+
+    pthread_create(&thread, NULL, fill_half_and_exit, NULL);
+    pthread_join(thread, NULL);
+    size_t before = live_bytes();
+    for (int i = 0; i < MANY / 2; i++)
+        mine[i] = t_malloc(101);
+    CHECK(live_bytes() <= before + (size_t)MANY * 20);
+    for (int i = 0; i < MANY / 2; i++)
+        t_free(mine[i]);
+    for (int i = 0; i < MANY; i += 2)
+        t_free(many[i]);
 }
 
 struct ring {
