@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - heapreport from argv to exit code: the only room that talks to people. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,25 @@ static void tell_inputs(const struct hr_inputs *inputs)
         fprintf(stderr, "heapreport: numbers are sums over %zu processes\n", inputs->process_count);
 }
 
+/* An empty table needs a word: mostly the program was too small for the distance of the samples, or
+ * had given everything back. */
+static void tell_nothing(const struct hr_model *model, enum hr_value value)
+{
+    bool is_inuse = value == HR_INUSE_SPACE || value == HR_INUSE_OBJECTS;
+
+    if (is_inuse && model->has_alloc && hr_render_total(model, HR_ALLOC_OBJECTS) > 0)
+        fputs(
+            "heapreport: nothing was in use at the time of this dump; -alloc_space shows what was "
+            "allocated until then\n",
+            stderr);
+    else if (model->sample_bytes > 1)
+        fprintf(stderr,
+                "heapreport: no sample was taken: they lie about %" PRId64
+                " bytes apart, and the program allocated less; with XPROF_SAMPLE_BYTES=1 each "
+                "allocation is taken\n",
+                model->sample_bytes);
+}
+
 static void tell_modules(const struct hr_model *model, const struct hr_options *options,
                          int64_t total)
 {
@@ -176,7 +196,10 @@ static int report(struct hr_options *options, struct hr_inputs *inputs, struct h
     if (r < 0)
         return r;
     tell_inputs(inputs);
-    tell_modules(view.model, options, view.total);
+    if (view.total == 0)
+        tell_nothing(view.model, options->value);
+    else
+        tell_modules(view.model, options, view.total);
     return 0;
 }
 

@@ -107,11 +107,26 @@ bool hr_is_allocator(const char *function)
                    compare_names) != NULL;
 }
 
+/* Dumps outlive the library that wrote them: after an upgrade, or on another machine, its entry
+ * points have no names, but nothing of it is ever the user's. */
+static bool is_in_libxprof(const struct hr_model *model, const struct hr_location *location)
+{
+    static const char name[] = "/libxprof.so";
+
+    if (location->mapping == HR_NONE)
+        return false;
+    const char *path = hr_string_text(model, model->mappings[location->mapping].path);
+    size_t length = strlen(path);
+    return length >= sizeof(name) - 1 && strcmp(path + length - (sizeof(name) - 1), name) == 0;
+}
+
 enum fate { KEEP, CUT_BELOW, CUT };
 
 /* The outermost allocator frame of a location and those inlined into it go. */
 static enum fate prune_location(struct hr_model *model, struct hr_location *location)
 {
+    if (is_in_libxprof(model, location))
+        return CUT;
     for (uint32_t i = location->frame_count; i-- > 0;) {
         const struct hr_frame *frame = &model->frames[location->frame_first + i];
 

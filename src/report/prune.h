@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* prune.h - takes the allocator's own frames off the leaf end of every stack.
  *
- * Layer report; uses model. After symbolize: frames are known by their names alone. */
+ * Layer report; uses model. After symbolize: frames are known by their names, those of
+ * libxprof.so by their place. */
 #ifndef HR_REPORT_PRUNE_H
 #define HR_REPORT_PRUNE_H
 

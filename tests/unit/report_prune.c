@@ -87,6 +87,22 @@ TEST(frames_without_names_are_the_users)
     CHECK_EQ(model->samples[0].depth, 1);
 }
 
+TEST(entry_points_of_a_library_that_was_replaced_go)
+{
+    static const char maps[] = "\nMAPPED_LIBRARIES:\n"
+                               "10-20 r-xp 00000000 08:01 131 /usr/lib/libxprof.so\n"
+                               "20-40 r-xp 00000000 08:01 137 /opt/app/notlibxprof.so\n";
+    char text[512];
+
+    snprintf(text, sizeof(text), "heap profile: 1: 23 [ 1: 23] @ heapprofile\n%s%s",
+             "1: 23 [1: 23] @ 0x11 0x21 0x31\n", maps);
+    hr_model_destroy(model);
+    model = fixture_model(text);
+    CHECK_EQ(hr_prune(model), 0);
+    CHECK_EQ(model->samples[0].depth, 2);
+    CHECK_EQ(model->locations[model->stack[model->samples[0].stack_first]].pc, 0x21);
+}
+
 TEST(the_allocator_is_known_by_its_names)
 {
     CHECK(hr_is_allocator("malloc"));
