@@ -316,7 +316,7 @@ static void short_threads(void)
 {
     enum { THREADS = 64 };
     /* About 2.7 KiB a block; a quarter goes at once, a third of the rest later. */
-    size_t count = (size_t)(2.6 * mebibytes * MIB / 2700 / THREADS);
+    size_t count = (size_t)(3.4 * mebibytes * MIB / 2700 / THREADS);
     struct thread_work work = {.blocks = table(count), .count = count};
 
     for (int t = 0; t < THREADS; t++) {
@@ -388,7 +388,7 @@ int main(int argc, char **argv)
     mebibytes = argc > 1 ? atof(argv[1]) : 1;
     distance = argc > 2 ? atof(argv[2]) : 1;
 
-    plain(MALLOC_MIXED, site_malloc_mixed, size_mixed, 2.2);
+    plain(MALLOC_MIXED, site_malloc_mixed, size_mixed, 2.6);
     plain(MALLOC_SMALL, site_malloc_small, size_small, 1);
     plain(MALLOC_MEDIUM, site_malloc_medium, size_medium, 1);
     plain(MALLOC_LARGE, site_malloc_large, size_large, 3);
