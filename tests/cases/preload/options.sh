@@ -25,7 +25,7 @@ ask()
 # Suffixes mean what they say.
 for size in 1 1k 4K 1M 524288; do
     XPROF_SAMPLE_BYTES=$size HEAPPROFILE=$TMP/hp$size preload /bin/true
-    grep -a '^# .*distance\|^# .*sample' hp$size.0001.heap | head -1
+    grep -a '^# interval' hp$size.0001.heap
 done 2>/dev/null
 
 # The table is what the manual describes.
