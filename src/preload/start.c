@@ -27,6 +27,8 @@
 
 _Atomic uint32_t xp_mode_word;
 
+static uint64_t process_seed; /* of all random streams; set once by the first slow path */
+
 static void set_mode(enum xp_mode mode)
 {
     /* release: pairs with the acquire in xp_mode(). */
@@ -119,13 +121,15 @@ static void start_profile(uint64_t seed)
         xp_message_text("libxprof: no memory for the profile: nothing is recorded");
 }
 
-static void take_charge(void)
+/* The layers below get their options before the first block is made, also where it is not decided
+ * yet whose malloc this process uses: core takes them once. */
+static void start_layers(void)
 {
-    uint64_t seed = choose_seed();
+    process_seed = choose_seed();
     struct xp_core_options core = {
         .reserve_bytes = xp_option(XP_OPTION_RESERVE),
         .sample_bytes = xp_option(XP_OPTION_SAMPLE_BYTES),
-        .seed = xp_rng_stream(seed, 1),
+        .seed = xp_rng_stream(process_seed, 1),
         .purge_delay_ns = xp_option(XP_OPTION_PURGE_DELAY) * 1000000u,
         .dirty_max_bytes = xp_option(XP_OPTION_DIRTY_MAX),
     };
@@ -142,7 +146,11 @@ static void take_charge(void)
         core.sample_bytes = 0;
     }
     xp_core_init(&core);
-    start_profile(xp_rng_stream(seed, 2));
+}
+
+static void take_charge(void)
+{
+    start_profile(xp_rng_stream(process_seed, 2));
     if (xp_option_text(XP_OPTION_FAULT))
         set_fault(xp_option_text(XP_OPTION_FAULT));
     set_mode(XP_MODE_OWN);
@@ -162,9 +170,9 @@ enum xp_mode xp_start(void)
     xp_message_init(xp_option_text(XP_OPTION_LOG));
     xp_message_set_quiet(xp_process_is_quiet());
     xp_foreign_init();
-    if (xp_run_entry && getauxval(AT_ENTRY) == (uintptr_t)xp_run_entry)
-        set_mode(XP_MODE_UNDECIDED); /* run as a program: see run.c */
-    else if (xp_foreign_suspected())
+    start_layers();
+    if ((xp_run_entry && getauxval(AT_ENTRY) == (uintptr_t)xp_run_entry) || /* see run.c */
+        xp_foreign_suspected())
         set_mode(XP_MODE_UNDECIDED);
     else
         take_charge();

@@ -7,6 +7,17 @@
 static void *(*volatile allocate)(size_t) = malloc;
 static void (*volatile release)(void *) = free;
 
+/* Earlier than any constructor: the library must decide late and start early. */
+static void *early;
+
+static void allocate_early(void)
+{
+    early = malloc(1013);
+}
+
+__attribute__((section(".preinit_array"),
+               used)) static void (*const before_constructors)(void) = allocate_early;
+
 int main(void)
 {
     static void *held[23];
