@@ -17,21 +17,15 @@ struct sent {
     uint32_t readable; /* for a linkage name: number of its readable form; HR_NONE not made yet */
 };
 
-/* Frames by debug information that does not name the function itself, the outermost: a symbol may.
- */
-struct partial {
-    struct hr_names_frame *frames; /* owned */
-    uint32_t count;                /* 0: none */
-};
-
 struct finder {
     struct hr_wire *wire;
     const struct hr_names_job *job;
     struct sent *table;
     uint32_t used, room; /* power of two */
     uint32_t next_number;
-    bool *found;              /* per address: frames are sent */
-    struct partial *partials; /* per address */
+    bool *found;               /* per address: frames are sent */
+    struct hr_symbol *symbols; /* per address; by whichever table has it */
+    uint8_t *rungs;            /* per address: enum hr_rung of its symbol */
     struct hr_names_summary summary;
 };
 
@@ -125,25 +119,34 @@ static void send_address(struct finder *f, uint32_t index, enum hr_rung rung,
     f->found[index] = true;
 }
 
+/* Should the symbol name a function that debug information knows too? Of C functions the exported
+ * name is the one people call: printf, not __printf. */
+static bool is_better(const struct hr_symbol *symbol, const struct hr_dwarf_frame *function)
+{
+    if (!symbol->name)
+        return false;
+    if (!function->function)
+        return true;
+    return !function->mangled && symbol->exported && strncmp(symbol->name, "_Z", 2) != 0 &&
+           strncmp(symbol->name, "_R", 2) != 0 && !memchr(symbol->name, '.', symbol->length);
+}
+
 static void take_dwarf(uint32_t index, const struct hr_dwarf_frame *from, uint32_t count,
                        void *context)
 {
     struct finder *f = context;
     struct hr_names_frame frames[HR_NAMES_FRAMES_MAX];
+    const struct hr_symbol *symbol = &f->symbols[index];
     for (uint32_t i = 0; i < count; i++) {
         const char *name = from[i].function;
-        send_name(f, name, name ? strlen(name) : 0, from[i].mangled, &frames[i]);
+        if (i + 1 == count && is_better(symbol, &from[i]))
+            send_name(f, symbol->name, symbol->length, true, &frames[i]);
+        else
+            send_name(f, name, name ? strlen(name) : 0, from[i].mangled, &frames[i]);
         frames[i].file = send_string(f, from[i].file, from[i].file ? strlen(from[i].file) : 0);
         frames[i].line = from[i].line;
     }
-    if (frames[count - 1].function != HR_NONE) {
-        send_address(f, index, HR_RUNG_DWARF, frames, count);
-        return;
-    }
-    struct partial *partial = &f->partials[index];
-    partial->frames = must(malloc(count * sizeof(*frames)));
-    memcpy(partial->frames, frames, count * sizeof(*frames));
-    partial->count = count;
+    send_address(f, index, HR_RUNG_DWARF, frames, count);
 }
 
 static void note(struct finder *f, const struct hr_error *err)
@@ -177,81 +180,68 @@ static void use_dwarf(struct finder *f, bool *mine)
     f->summary.missing_alt = notes.missing_alt;
 }
 
-static void use_table(struct finder *f, struct hr_elf *elf, enum hr_symtab table, const bool *mine)
+static void use_table(struct finder *f, struct hr_elf *elf, enum hr_symtab table)
 {
     const struct hr_names_job *job = f->job;
-    uint64_t *addresses = must(malloc((job->count + 1) * sizeof(*addresses)));
-    uint32_t *indexes = must(malloc((job->count + 1) * sizeof(*indexes)));
-    struct hr_symbol *symbols = must(calloc(job->count + 1, sizeof(*symbols)));
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < job->count; i++)
-        if (mine[i] && !f->found[i]) {
-            indexes[count] = i;
-            addresses[count++] = job->addresses[i];
-        }
     struct hr_error err = {0};
-    int r = count ? hr_symtab_find(elf, table, addresses, count, symbols, &err) : 0;
-    if (r == -ENOMEM)
+    if (hr_symtab_find(elf, table, job->addresses, job->count, f->symbols, &err) == -ENOMEM)
         hr_worker_out_of_memory();
     note(f, &err);
-    for (uint32_t i = 0; r == 0 && i < count; i++) {
-        if (!symbols[i].name)
-            continue;
-        struct hr_names_frame bare = {.file = HR_NONE};
-        const struct partial *partial = &f->partials[indexes[i]];
-        struct hr_names_frame *frames = partial->count ? partial->frames : &bare;
-        uint32_t depth = partial->count ? partial->count : 1;
-        enum hr_rung rung = partial->count       ? HR_RUNG_DWARF
-                            : table == HR_SYMTAB ? HR_RUNG_SYMTAB
-                                                 : HR_RUNG_DYNSYM;
-        send_name(f, symbols[i].name, symbols[i].length, true, &frames[depth - 1]);
-        send_address(f, indexes[i], rung, frames, depth);
-    }
-    free(addresses);
-    free(indexes);
-    free(symbols);
+    for (uint32_t i = 0; i < job->count; i++)
+        if (f->symbols[i].name && f->rungs[i] == HR_RUNG_NONE)
+            f->rungs[i] = table == HR_SYMTAB ? HR_RUNG_SYMTAB : HR_RUNG_DYNSYM;
 }
 
-static void use_symbols(struct finder *f, const bool *mine)
+/* Each table is asked for what those before did not know. *ret_mini has to stay open. */
+static void use_symbols(struct finder *f, struct hr_elf **ret_mini)
 {
     const struct hr_module *module = f->job->module;
-    struct hr_elf *files[] = {module->elf, module->debug, NULL};
+    struct hr_elf *files[] = {module->elf, module->debug};
     struct hr_error err = {0};
     for (int i = 0; i < 2; i++)
         if (files[i])
-            use_table(f, files[i], HR_SYMTAB, mine);
-    if (module->elf && hr_elf_open_minidebug(module->elf, &files[2], &err) == 0)
-        use_table(f, files[2], HR_SYMTAB, mine);
+            use_table(f, files[i], HR_SYMTAB);
+    if (module->elf && hr_elf_open_minidebug(module->elf, ret_mini, &err) == 0)
+        use_table(f, *ret_mini, HR_SYMTAB);
     note(f, &err);
     for (int i = 0; i < 2; i++)
         if (files[i])
-            use_table(f, files[i], HR_DYNSYM, mine);
-    hr_elf_close(files[2]);
+            use_table(f, files[i], HR_DYNSYM);
+}
+
+static void send_symbols(struct finder *f, const bool *mine)
+{
+    for (uint32_t i = 0; i < f->job->count; i++) {
+        struct hr_names_frame frame = {.file = HR_NONE};
+        const struct hr_symbol *symbol = &f->symbols[i];
+        if (!mine[i] || f->found[i] || !symbol->name)
+            continue;
+        send_name(f, symbol->name, symbol->length, true, &frame);
+        send_address(f, i, f->rungs[i], &frame, 1);
+    }
 }
 
 void hr_names_find(struct hr_wire *wire, const struct hr_names_job *job)
 {
     struct finder f = {.wire = wire, .job = job};
+    struct hr_elf *mini = NULL;
     bool *mine = must(calloc(job->count + 1, sizeof(*mine)));
     f.found = must(calloc(job->count + 1, sizeof(*f.found)));
-    f.partials = must(calloc(job->count + 1, sizeof(*f.partials)));
+    f.symbols = must(calloc(job->count + 1, sizeof(*f.symbols)));
+    f.rungs = must(calloc(job->count + 1, sizeof(*f.rungs)));
     for (uint32_t i = 0; i < job->count; i++)
         mine[i] = true;
+    use_symbols(&f, &mini);
     if (!job->symtab_only)
         use_dwarf(&f, mine);
-    use_symbols(&f, mine);
-    /* Lines without any name for their function are still worth sending. */
-    for (uint32_t i = 0; i < job->count; i++) {
-        const struct partial *partial = &f.partials[i];
-        if (mine[i] && !f.found[i] && partial->count)
-            send_address(&f, i, HR_RUNG_DWARF, partial->frames, partial->count);
-        free(partial->frames);
-    }
+    send_symbols(&f, mine);
     hr_wire_send(wire, HR_NAMES_SUMMARY, &f.summary, sizeof(f.summary));
     for (uint32_t i = 0; i < f.room; i++)
         free(f.table[i].text);
+    hr_elf_close(mini);
     free(f.table);
     free(f.found);
-    free(f.partials);
+    free(f.symbols);
+    free(f.rungs);
     free(mine);
 }

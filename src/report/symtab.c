@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bits of struct hr_symbol.rank; below them underscores and length. */
+#define RANK_FUNCTION (1u << 16)
+#define RANK_GLOBAL   (1u << 15)
+#define RANK_WEAK     (1u << 14)
+
 /* A symbol of size 0 (hand-written assembly) reaches to the next symbol of its section. */
 struct nearest {
     uint64_t start; /* of the last symbol that starts at or before the address */
@@ -47,11 +52,11 @@ static uint32_t rank_of(const Elf64_Sym *symbol, const char *name)
     unsigned bind = ELF64_ST_BIND(symbol->st_info);
     uint32_t rank = 1;
     if (type == STT_FUNC || type == STT_GNU_IFUNC)
-        rank += 1u << 16;
+        rank += RANK_FUNCTION;
     if (bind == STB_GLOBAL || bind == STB_GNU_UNIQUE)
-        rank += 1u << 15;
+        rank += RANK_GLOBAL;
     else if (bind == STB_WEAK)
-        rank += 1u << 14;
+        rank += RANK_WEAK;
     uint32_t underscores = 0;
     if (!(name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D')))
         while (underscores < 7 && name[underscores] == '_')
@@ -79,6 +84,7 @@ static void set_symbol(struct hr_symbol *symbol, const char *name, uint64_t star
         (uint32_t)(version && version != name ? (size_t)(version - name) : strlen(name));
     symbol->start = start;
     symbol->rank = rank;
+    symbol->exported = rank >= RANK_FUNCTION + RANK_WEAK;
 }
 
 static void offer(struct pass *pass, const Elf64_Sym *symbol)

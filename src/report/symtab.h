@@ -12,6 +12,7 @@ struct hr_symbol {
     const char *name; /* as in the table, without a version; NULL none. Borrowed from elf */
     uint32_t length;  /* of name: it is not terminated where a version was cut off */
     uint64_t start;
+    bool exported; /* a typed function that other files can call */
     uint32_t rank; /* private: how good the best candidate is */
 };
 
