@@ -4,14 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *(*volatile allocate)(size_t) = malloc;
-static void (*volatile release)(void *) = free;
+/* Assigned by code: an initialiser would be filled in by the loader, and the names would not get
+ * the address of a PLT entry. */
+static void *(*volatile allocate)(size_t);
+static void (*volatile release)(void *);
 
 /* Earlier than any constructor: the library must decide late and start early. */
 static void *early;
 
 static void allocate_early(void)
 {
+    allocate = malloc;
+    release = free;
     early = malloc(1013);
 }
 
