@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static atomic_int stop, bad;
-static void *kept;
+static _Atomic(void *) kept;
 
 static void allocate(void)
 {
@@ -21,8 +21,7 @@ static void allocate(void)
         memset(p, 1, n);
         free(p);
     }
-    free(kept);
-    kept = malloc(101);
+    free(atomic_exchange(&kept, malloc(101))); /* two threads may fork at a time */
 }
 
 /* Handlers that were there before the library's, whose prepare runs after it and whose others run
