@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/bits.h"
 #include "base/meta.h"
 #include "base/os.h"
 #include "capture/modules.h"
@@ -95,12 +96,24 @@ struct writer {
     const struct xp_module *named; /* whose build id was written last */
 };
 
+/* The kernel maps whole pages; a module may end within its last one. */
+static uint64_t first_page(const struct xp_module *module)
+{
+    return xp_align_down(module->start, XP_OS_PAGE);
+}
+
+static uint64_t end_page(const struct xp_module *module)
+{
+    return module->end > UINTPTR_MAX - XP_OS_PAGE ? module->end
+                                                  : xp_align_up(module->end, XP_OS_PAGE);
+}
+
 static void write_build_id(struct writer *w, const struct xp_module *module)
 {
     if (module == w->named || module->build_id_size == 0)
         return;
     w->named = module;
-    pp_heap_write_build_id(w->out, module->start, module->end, module->build_id,
+    pp_heap_write_build_id(w->out, first_page(module), end_page(module), module->build_id,
                            module->build_id_size);
 }
 
@@ -127,7 +140,7 @@ static void write_kernel_mapping(struct writer *w, const struct pp_mapping *m)
 {
     for (size_t i = 0; i < w->module_count; i++) {
         const struct xp_module *module = &w->modules[i];
-        if (module->loaded && m->start >= module->start && m->limit <= module->end) {
+        if (module->loaded && m->start >= first_page(module) && m->limit <= end_page(module)) {
             write_build_id(w, module);
             break;
         }

@@ -156,6 +156,24 @@ TEST(a_loaded_module_gives_its_build_id_to_the_kernels_line)
     CHECK(strstr(text, "/not/shown") == NULL);
 }
 
+TEST(a_module_that_ends_within_its_last_page_is_the_kernels_line_all_the_same)
+{
+    struct pp_mapping m;
+    const char *first = written(false) + sizeof(head) - 1;
+
+    CHECK_EQ(pp_maps_line(first, strcspn(first, "\n"), &m), 0);
+    fake.modules[0] = (struct xp_module){.start = m.start,
+                                         .end = m.limit - 0x123,
+                                         .loaded = true,
+                                         .build_id = {7},
+                                         .build_id_size = 1,
+                                         .path = "x"};
+    fake.module_count = 1;
+    written(false);
+    fake.module_count = 0;
+    CHECK(strstr(text, " 07\n"));
+}
+
 TEST(without_proc_the_modules_stand_for_the_maps)
 {
     fake.modules[0] = (struct xp_module){.start = 0x600000,
