@@ -233,6 +233,7 @@ TEST(a_vfork_child_shares_the_heap_and_disturbs_nothing)
     void *volatile from_child = NULL;
     volatile int result = -1;
 
+    skip_under_sanitizer();
     make_inherited(inherited);
     pid_t pid = vfork();
     if (pid == 0) {
