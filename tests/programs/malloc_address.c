@@ -16,7 +16,7 @@ static void allocate_early(void)
 {
     allocate = malloc;
     release = free;
-    early = malloc(1013);
+    early = allocate(1013);
 }
 
 __attribute__((section(".preinit_array"),
