@@ -114,6 +114,7 @@ static void start_profile(uint64_t seed)
         .cleanup = xp_option(XP_OPTION_CLEANUP),
         .seed = seed,
         .start_time_ns = xp_os_realtime_ns(),
+        .unwinder = xp_option(XP_OPTION_UNWINDER) == 1 ? "libunwind" : "cfi",
     };
 
     options.command = options.prefix ? command_line() : "";
