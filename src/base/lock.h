@@ -23,7 +23,6 @@ enum xp_lock_rank {
     XP_RANK_HUGE,     /* core: table of huge blocks */
     XP_RANK_SEGMENT,  /* core: slices of the segments */
     XP_RANK_META,     /* base: memory for ourselves */
-    XP_RANK_MESSAGE,  /* preload: one line at a time on stderr */
     XP_RANKS
 };
 

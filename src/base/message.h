@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* message.h - the lines we say to people, and where they may go.
  *
- * Layer base. No malloc, no stdio; lock XP_RANK_MESSAGE. Messages go to fd 2 only while it is still
- * the file it was at the start (daemons open something else there), else to the log file that the
- * options named, else nowhere. Functions that print say so in their header; all others are silent.
+ * Layer base. No malloc, no stdio, no lock: a line is one write. Messages go to fd 2 only while it
+ * is still the file it was at the start (daemons open something else there), else to the log file
+ * that the options named, else nowhere. Functions that print say so in their header; all others are
+ * silent.
  */
 #ifndef XP_BASE_MESSAGE_H
 #define XP_BASE_MESSAGE_H
