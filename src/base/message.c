@@ -48,7 +48,7 @@ void xp_message_end(struct xp_message *m)
     if (message.log_path) {
         int fd = xp_os_open(message.log_path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY, 0644);
         if (fd >= 0) {
-            xp_os_write_all(fd, m->buffer, m->out.length);
+            xp_os_say(fd, m->buffer, m->out.length);
             xp_os_close(fd);
         }
         return;
@@ -56,7 +56,7 @@ void xp_message_end(struct xp_message *m)
     if (!atomic_load_explicit(&message.known, memory_order_acquire) || xp_os_fstat(2, &st) != 0 ||
         st.st_dev != message.device || st.st_ino != message.inode)
         return;
-    xp_os_write_all(2, m->buffer, m->out.length);
+    xp_os_say(2, m->buffer, m->out.length);
 }
 
 void xp_message_text(const char *text)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -163,6 +164,26 @@ int xp_os_write_all(int fd, const void *bytes, size_t size)
         size -= (size_t)n;
     }
     return 0;
+}
+
+int xp_os_say(int fd, const void *bytes, size_t size)
+{
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    uint64_t old, pending = 0, pipe_signal = 1ull << (SIGPIPE - 1);
+    struct timespec now = {0, 0};
+
+    long ready = call(XP_OS_WRITE, SYS_poll, (long)&room, 1, 100, 0, 0, 0);
+    if (ready <= 0)
+        return ready < 0 ? (int)ready : -EAGAIN;
+    xp_os_block_signals(&old);
+    raw6(SYS_rt_sigpending, (long)&pending, sizeof(pending), 0, 0, 0, 0);
+    int r = xp_os_write_all(fd, bytes, size);
+    /* The signal that our write raised is taken out of the queue; one that was there before is the
+     * program's. */
+    if (r == -EPIPE && !(pending & pipe_signal))
+        raw6(SYS_rt_sigtimedwait, (long)&pipe_signal, 0, (long)&now, sizeof(pipe_signal), 0, 0);
+    xp_os_restore_signals(&old);
+    return r;
 }
 
 ssize_t xp_os_read_file(const char *path, void *buffer, size_t size)

@@ -42,6 +42,9 @@ ssize_t xp_os_read(int fd, void *buffer, size_t size);
 ssize_t xp_os_write(int fd, const void *bytes, size_t size);
 /* Writes all, past short counts and EINTR. 0 or -errno. */
 int xp_os_write_all(int fd, const void *bytes, size_t size);
+/* For messages to whoever reads: waits at most 100 ms for room in a pipe, and a pipe that nobody
+ * reads raises no SIGPIPE. 0 or -errno (-EAGAIN: no room). */
+int xp_os_say(int fd, const void *bytes, size_t size);
 /* Reads a file until its end or the buffer's; the count, or -errno. Works for /proc. */
 ssize_t xp_os_read_file(const char *path, void *buffer, size_t size);
 int xp_os_rename(const char *from, const char *to);

@@ -2,7 +2,9 @@
 #include "base/os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -64,4 +66,39 @@ TEST(read_file_reads_proc_to_its_end)
     ssize_t n = xp_os_read_file("/proc/self/maps", text, sizeof(text) - 1);
     CHECK(n > 100);
     CHECK(strstr(text, "[stack]") != NULL);
+}
+
+static void say_into_a_broken_pipe(void *arg)
+{
+    int *fds = arg;
+
+    close(fds[0]);
+    if (xp_os_say(fds[1], "x", 1) != -EPIPE)
+        _exit(23);
+}
+
+TEST(a_message_into_a_broken_pipe_raises_no_signal)
+{
+    char text[64];
+    int fds[2];
+
+    CHECK(pipe(fds) == 0);
+    CHECK_EQ(test_fork(say_into_a_broken_pipe, fds, text, sizeof(text)), 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+TEST(a_message_into_a_full_pipe_is_given_up)
+{
+    static char page[4096];
+    int fds[2];
+
+    CHECK(pipe(fds) == 0);
+    CHECK(fcntl(fds[1], F_SETFL, O_NONBLOCK) == 0);
+    while (write(fds[1], page, sizeof(page)) > 0) {
+    }
+    CHECK(fcntl(fds[1], F_SETFL, 0) == 0);
+    CHECK_EQ(xp_os_say(fds[1], "x", 1), -EAGAIN);
+    close(fds[0]);
+    close(fds[1]);
 }
