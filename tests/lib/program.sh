@@ -17,8 +17,8 @@ program_env()
     case $1 in
     sampled) echo ;;
     exact) echo XPROF_SAMPLE_BYTES=1 ;;
-    verify) echo XPROF_SAMPLE_BYTES=16384 XPROF_VERIFY=1 ;;
-    often) echo XPROF_SAMPLE_BYTES=4096 HEAP_PROFILE_ALLOCATION_INTERVAL=16000000 ;;
+    verify) echo XPROF_SAMPLE_BYTES="${PROGRAM_VERIFY_BYTES:-16384}" XPROF_VERIFY=1 ;;
+    often) echo XPROF_SAMPLE_BYTES=65536 HEAP_PROFILE_ALLOCATION_INTERVAL=50000000 ;;
     *) fail "no mode $1" ;;
     esac
 }

@@ -2,6 +2,7 @@
 # clang compiles C and C++ with the same result.
 need clang-14
 . "$SRC/tests/lib/program.sh"
+PROGRAM_VERIFY_BYTES=262144
 same_as_plain sampled verify often <<'END'
 cat >one.c <<'C'
 #include <stdio.h>

@@ -17,8 +17,10 @@ redis-benchmark -s "$PWD/s" -q -n 20000 -c 20 -P 4 -r 5000 -d 101 -t set,get,lpu
 bench=$!
 sleep 0.3
 for i in 1 2 3; do
-    cli bgsave 2>&1 | grep -vcE 'Background saving started|in progress'
-    sleep 0.3
+    for j in $(seq 100); do
+        cli bgsave 2>&1 | grep -q 'Background saving started' && echo "saving $i" && break
+        sleep 0.1
+    done
 done
 wait $bench
 echo "benchmark $?"
