@@ -5,6 +5,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 
+/* In a program that is static as a whole there is no next library for dlsym() to find them in.
+ * Linking such a one with libxprof.a must fail, and not the program: this name is the dynamic
+ * loader's alone. */
+extern void *__tls_get_addr(void *index);
+__attribute__((used)) static void *(*const not_in_static_programs)(void *) = __tls_get_addr;
+
 static const char *const names[XP_REALS] = {
     [XP_REAL_PTHREAD_CREATE] = "pthread_create",
     [XP_REAL_DLCLOSE] = "dlclose",
