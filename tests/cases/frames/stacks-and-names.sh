@@ -76,7 +76,7 @@ names()
 
 profile clang 16384 /usr/lib/llvm-14/bin/clang -cc1 -triple x86_64-pc-linux-gnu -emit-obj -O1 -fcxx-exceptions -fexceptions \
     $(clang-14 -### -xc++ two.cc -c 2>&1 | tr ' ' '\n' | sed -n '/isystem"$/,+1p' | tr -d '"') -x c++ -o /dev/null two.cc
-profile python 1024 /usr/bin/python3 work.py
+profile python 512 /usr/bin/python3 work.py
 profile node 4096 "$(command -v node)" work.js
 profile orders 65536 "$BUILD/examples/orders"
 names clang '/(clang|libLLVM|libclang|libstdc|libc\.so)'
