@@ -32,14 +32,17 @@ XP_OWN_LABEL(malloc);
 XP_OWN_LABEL(calloc);
 XP_OWN_LABEL(realloc);
 XP_OWN_LABEL(reallocarray);
+XP_OWN_LABEL(free);
 XP_OWN_LABEL(memalign);
 XP_OWN_LABEL(aligned_alloc);
 XP_OWN_LABEL(posix_memalign);
 XP_OWN_LABEL(valloc);
 XP_OWN_LABEL(pvalloc);
+XP_OWN_LABEL(malloc_usable_size);
 XP_OWN_LABEL(__libc_malloc);
 XP_OWN_LABEL(__libc_calloc);
 XP_OWN_LABEL(__libc_realloc);
+XP_OWN_LABEL(__libc_free);
 XP_OWN_LABEL(__libc_memalign);
 XP_OWN_LABEL(__libc_valloc);
 XP_OWN_LABEL(__libc_pvalloc);
@@ -48,6 +51,31 @@ XP_OWN_LABEL(__posix_memalign);
 uintptr_t xp_own_malloc(void)
 {
     return XP_OWN_PC(malloc) - 1;
+}
+
+void xp_own_each(void (*fn)(const char *name, uintptr_t address, void *arg), void *arg)
+{
+#define OWN(name) fn(#name, XP_OWN_PC(name) - 1, arg)
+    OWN(malloc);
+    OWN(calloc);
+    OWN(realloc);
+    OWN(reallocarray);
+    OWN(free);
+    OWN(memalign);
+    OWN(aligned_alloc);
+    OWN(posix_memalign);
+    OWN(valloc);
+    OWN(pvalloc);
+    OWN(malloc_usable_size);
+    OWN(__libc_malloc);
+    OWN(__libc_calloc);
+    OWN(__libc_realloc);
+    OWN(__libc_free);
+    OWN(__libc_memalign);
+    OWN(__libc_valloc);
+    OWN(__libc_pvalloc);
+    OWN(__posix_memalign);
+#undef OWN
 }
 
 /* C's way of saying that there is no memory; nothing else of ours writes errno. */

@@ -16,6 +16,7 @@
 #include "base/rng.h"
 #include "capture/capture.h"
 #include "core/heap.h"
+#include "preload/deepbind.h"
 #include "preload/foreign.h"
 #include "preload/options.h"
 #include "preload/process.h"
@@ -218,6 +219,7 @@ __attribute__((constructor)) static void construct(int argc, char **argv, char *
         return;
 
     int error = errno;
+    xp_deepbind_answer();
     xp_thread_init(argv);
     xp_process_constructor();
     __cxa_atexit(at_exit, NULL, NULL);
