@@ -25,6 +25,20 @@ static struct {
     _Atomic size_t mapped; /* bytes; read without the lock */
 } meta = {.lock = XP_LOCK_INIT(XP_RANK_META)};
 
+/* All signals wait while a lock of this file is held: no handler finds it taken by its own thread,
+ * forks with it, or leaves it behind by siglongjmp. */
+static void take(struct xp_lock *lock, uint64_t *ret_signals)
+{
+    xp_os_block_signals(ret_signals);
+    xp_lock_take(lock);
+}
+
+static void give(struct xp_lock *lock, const uint64_t *signals)
+{
+    xp_lock_give(lock);
+    xp_os_restore_signals(signals);
+}
+
 static void note_range(struct range *node, void *start, size_t size)
 {
     node->start = (uintptr_t)start;
@@ -55,9 +69,11 @@ static void *bump_locked(size_t size, size_t align)
 
 void *xp_meta_alloc(size_t size, size_t align)
 {
-    xp_lock_take(&meta.lock);
+    uint64_t signals;
+
+    take(&meta.lock, &signals);
     void *p = bump_locked(size, align);
-    xp_lock_give(&meta.lock);
+    give(&meta.lock, &signals);
     return p;
 }
 
@@ -81,27 +97,36 @@ static void *map_locked(size_t size)
 
 void *xp_meta_map(size_t size)
 {
-    xp_lock_take(&meta.lock);
+    uint64_t signals;
+
+    take(&meta.lock, &signals);
     void *start = map_locked(xp_align_up(size, XP_OS_PAGE));
-    xp_lock_give(&meta.lock);
+    give(&meta.lock, &signals);
     return start;
 }
 
 void *xp_meta_try_map(size_t size)
 {
-    if (xp_lock_mine(&meta.lock) || xp_lock_take_bounded(&meta.lock, TRY_NS) < 0)
-        return NULL;
-    void *start = map_locked(xp_align_up(size, XP_OS_PAGE));
-    xp_lock_give(&meta.lock);
+    void *start = NULL;
+    uint64_t signals;
+
+    xp_os_block_signals(&signals);
+    if (!xp_lock_mine(&meta.lock) && xp_lock_take_bounded(&meta.lock, TRY_NS) == 0) {
+        start = map_locked(xp_align_up(size, XP_OS_PAGE));
+        xp_lock_give(&meta.lock);
+    }
+    xp_os_restore_signals(&signals);
     return start;
 }
 
 void xp_meta_unmap(void *start, size_t size)
 {
+    uint64_t signals;
+
     if (!start)
         return;
     size = xp_align_up(size, XP_OS_PAGE);
-    xp_lock_take(&meta.lock);
+    take(&meta.lock, &signals);
     for (struct range **link = &meta.ranges; *link; link = &(*link)->next) {
         struct range *node = *link;
         if (node->start != (uintptr_t)start)
@@ -117,35 +142,41 @@ void xp_meta_unmap(void *start, size_t size)
         }
         break;
     }
-    xp_lock_give(&meta.lock);
+    give(&meta.lock, &signals);
 }
 
 void *xp_pool_take(struct xp_pool *pool)
 {
-    xp_lock_take(&pool->lock);
+    uint64_t signals;
+
+    take(&pool->lock, &signals);
     void *item = pool->free;
     if (item) {
         memcpy(&pool->free, item, sizeof(void *));
         memset(item, 0, sizeof(void *));
     }
-    xp_lock_give(&pool->lock);
+    give(&pool->lock, &signals);
     return item ? item : xp_meta_alloc(pool->item_size, 16);
 }
 
 void xp_pool_put(struct xp_pool *pool, void *item)
 {
-    xp_lock_take(&pool->lock);
+    uint64_t signals;
+
+    take(&pool->lock, &signals);
     memcpy(item, &pool->free, sizeof(void *));
     pool->free = item;
-    xp_lock_give(&pool->lock);
+    give(&pool->lock, &signals);
 }
 
 void xp_meta_each(void (*fn)(uintptr_t start, size_t size, void *arg), void *arg)
 {
-    xp_lock_take(&meta.lock);
+    uint64_t signals;
+
+    take(&meta.lock, &signals);
     for (struct range *node = meta.ranges; node; node = node->next)
         fn(node->start, node->size, arg);
-    xp_lock_give(&meta.lock);
+    give(&meta.lock, &signals);
 }
 
 size_t xp_meta_bytes(void)

@@ -59,8 +59,9 @@ bool xp_process_is_quiet(void)
            (process.is_child && !xp_option_text(XP_OPTION_LOG));
 }
 
-/* Locks are taken in the order of their ranks. A fork in a signal handler that interrupted a slow
- * path finds some of them taken by its own thread: those stay, and the child resets them. */
+/* Locks are taken in the order of their ranks, and until they are given back no handler may come
+ * and wait for one. A fork in a signal handler that interrupted a slow path finds some of them
+ * taken by its own thread: those stay, and the child resets them. */
 static void fork_prepare(void)
 {
     struct xp_thread *self = xp_thread_get();
@@ -69,6 +70,7 @@ static void fork_prepare(void)
     self->fork_nested = xp_thread_is_nested(self, &before);
     self->fork_before = before;
     if (!self->fork_nested) {
+        xp_os_block_signals(&self->fork_signals);
         xp_profile_fork_prepare();
         xp_capture_fork_prepare();
         xp_thread_fork_prepare();
@@ -85,6 +87,7 @@ static void fork_parent(void)
         xp_thread_fork_parent();
         xp_capture_fork_parent();
         xp_profile_fork_parent();
+        xp_os_restore_signals(&self->fork_signals);
     }
     xp_thread_leave(self, self->fork_before);
 }
@@ -108,6 +111,8 @@ static void fork_child(void)
 
     become_child();
     self->tid = xp_os_gettid();
+    if (!self->fork_nested)
+        xp_os_restore_signals(&self->fork_signals);
     xp_thread_leave(self, self->fork_before);
 }
 

@@ -16,6 +16,7 @@ struct xp_thread {
      * interrupted it allocates has no stack taken and starts no dump. */
     volatile uintptr_t inside;
     uintptr_t fork_before;  /* what .inside was before fork's prepare */
+    uint64_t fork_signals;  /* and what was blocked, while locks are held for it */
     uint32_t serial;        /* from 1; never used again */
     pid_t tid;              /* as the kernel calls it */
     bool uncounted;         /* a thread or a moment of ours: its allocations are not sampled */

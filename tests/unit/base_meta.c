@@ -2,6 +2,7 @@
 #include "base/meta.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #include "base/os.h"
 #include "test.h"
@@ -75,4 +76,39 @@ TEST(a_pool_hands_out_again_what_was_put_back)
     xp_pool_put(&pool, a);
     CHECK(xp_pool_take(&pool) == a);
     CHECK((uintptr_t)a % 16 == 0);
+}
+
+static struct xp_pool raised_pool = XP_POOL_INIT(XP_RANK_REGISTRY, 48);
+static volatile sig_atomic_t handled;
+
+static void takes_memory(int signo)
+{
+    (void)signo;
+    void *item = xp_pool_take(&raised_pool);
+    xp_pool_put(&raised_pool, item);
+    xp_meta_unmap(xp_meta_map(4096), 4096);
+    handled += item != NULL && xp_meta_alloc(101, 16) != NULL;
+}
+
+static void raises(uintptr_t start, size_t size, void *arg)
+{
+    (void)start;
+    (void)size;
+    if (*(int *)arg == 0)
+        raise(SIGUSR1);
+    *(int *)arg += 1 + handled * 1000;
+}
+
+/* A handler that came in between would wait for its own thread for ever. */
+TEST(a_signal_waits_until_the_lock_is_free)
+{
+    int calls = 0;
+
+    CHECK(xp_meta_alloc(101, 16) != NULL);
+    signal(SIGUSR1, takes_memory);
+    xp_meta_each(raises, &calls);
+    CHECK(calls > 0 && calls < 1000);
+    CHECK_EQ(handled, 1);
+    raise(SIGUSR1); /* nothing is blocked any more */
+    CHECK_EQ(handled, 2);
 }
