@@ -17,6 +17,7 @@ struct xp_record {
     uint16_t row_class; /* xp_row_class() of the size: rows of a dump hold one size class each */
     uint8_t entry;      /* preload's enum of entry points */
     uint8_t flags;      /* XP_RECORD_* */
+    int32_t resized;    /* bytes by which size has changed since the allocation was counted */
 };
 
 /* The program asked for the usable size and may use all of it. */

@@ -92,6 +92,8 @@ void xp_slot_resize(struct xp_slot *slot, uint64_t size)
     /* acq_rel: what follows comes after the mark. */
     uint64_t state = atomic_fetch_or_explicit(&slot->state, XP_SLOT_WRITING, memory_order_acq_rel);
     load_words(slot, &record);
+    /* A block that stays where it is changes by less than the step to the next class. */
+    record.resized += (int32_t)(size - record.size);
     record.size = size;
     record.row_class = (uint16_t)xp_row_class(size);
     store_words(slot, &record);

@@ -68,7 +68,11 @@ void xp_profile_note_alloc(const struct xp_record *record)
 
 void xp_profile_note_free(const struct xp_record *record)
 {
-    xp_trigger_note_free(record->weight, record->weight * (double)record->size);
+    /* What was added when it was made: a program that shrinks each block in place would otherwise
+     * seem to hold more and more. */
+    double bytes = (double)((int64_t)record->size - record->resized);
+
+    xp_trigger_note_free(record->weight, record->weight * bytes);
 }
 
 void xp_profile_totals_get(struct xp_profile_totals *ret_totals)

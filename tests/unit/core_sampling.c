@@ -202,6 +202,7 @@ TEST(a_sampled_block_is_freed_once_and_knows_its_size)
         CHECK(xp_heap_usable_size(p, true) >= size);
         CHECK_EQ(xp_heap_free_slow(p, &back), XP_FREE_SAMPLED);
         CHECK_EQ(back.size, size - 1);
+        CHECK_EQ(back.resized, -1);
         CHECK_EQ(back.flags, XP_RECORD_USABLE_ASKED);
         CHECK_EQ(xp_heap_free_slow(p, &back), XP_FREE_INVALID);
         xp_heap_release_sampled(p);

@@ -280,6 +280,29 @@ TEST(without_a_prefix_nothing_is_dumped_but_to_a_descriptor)
     remove_folder();
 }
 
+static void body_resized(void)
+{
+    options.inuse_interval = 1000003;
+    start();
+    for (int i = 0; i < 997; i++) {
+        struct xp_record record = {.size = 30011, .weight = 1.5, .node = 9};
+        xp_profile_note_alloc(&record);
+        record.size -= 1009;
+        record.resized = -1009;
+        xp_profile_note_free(&record);
+        BODY(!xp_profile_dump_due());
+    }
+    xp_profile_dump_at_exit();
+}
+
+TEST(blocks_that_shrank_in_place_leave_nothing_in_use)
+{
+    run(body_resized);
+    CHECK(strstr(said, "(Exiting, 0 bytes in use)") != NULL);
+    CHECK_EQ(files_in_folder(), 1);
+    remove_folder();
+}
+
 static void body_triggers(void)
 {
     options.alloc_interval = 1000003;
