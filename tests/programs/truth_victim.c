@@ -30,6 +30,7 @@ extern void *_Znwm(size_t size) __attribute__((weak));
 
 enum site {
     MALLOC_MIXED,
+    MALLOC_SPREAD,
     MALLOC_SMALL,
     MALLOC_MEDIUM,
     MALLOC_LARGE,
@@ -54,6 +55,7 @@ static struct {
     struct sum inuse, allocated;
 } truth[SITES] = {
     [MALLOC_MIXED] = {.name = "site_malloc_mixed"},
+    [MALLOC_SPREAD] = {.name = "site_malloc_spread"},
     [MALLOC_SMALL] = {.name = "site_malloc_small"},
     [MALLOC_MEDIUM] = {.name = "site_malloc_medium"},
     [MALLOC_LARGE] = {.name = "site_malloc_large"},
@@ -83,6 +85,7 @@ static double mebibytes;
     }
 
 SITE(site_malloc_mixed, malloc(size))
+SITE(site_malloc_spread, malloc(size))
 SITE(site_malloc_small, malloc(size))
 SITE(site_malloc_medium, malloc(size))
 SITE(site_malloc_large, malloc(size))
@@ -215,6 +218,14 @@ static size_t size_mixed(size_t i)
     return sizes[i * 7 % 10];
 }
 
+/* Sizes so far apart that few of the small ones are sampled make the number of objects uncertain
+ * whatever the number of samples; these are near enough. */
+static size_t size_spread(size_t i)
+{
+    static const size_t sizes[] = {503, 2003, 701, 3001, 1009};
+    return sizes[i * 3 % 5];
+}
+
 static size_t size_small(size_t i)
 {
     return 101 + i % 3;
@@ -299,7 +310,7 @@ static void *short_thread(void *arg)
     struct thread_work *work = arg;
 
     for (size_t i = 0; i < work->count; i++) {
-        size_t size = size_mixed(i);
+        size_t size = size_spread(i);
         work->blocks[i] = (struct block){site_threads_short(NULL, size), size};
         note_alloc(THREADS_SHORT, size);
         if (i % 4 == 3) {
@@ -315,8 +326,8 @@ static void *short_thread(void *arg)
 static void short_threads(void)
 {
     enum { THREADS = 64 };
-    /* About 2.7 KiB a block; a quarter goes at once, a third of the rest later. */
-    size_t count = (size_t)(3.4 * mebibytes * MIB / 2700 / THREADS);
+    /* About 1.4 KiB a block; a quarter goes at once, a third of the rest later. */
+    size_t count = (size_t)(3.4 * mebibytes * MIB / 1443 / THREADS);
     struct thread_work work = {.blocks = table(count), .count = count};
 
     for (int t = 0; t < THREADS; t++) {
@@ -388,7 +399,8 @@ int main(int argc, char **argv)
     mebibytes = argc > 1 ? atof(argv[1]) : 1;
     distance = argc > 2 ? atof(argv[2]) : 1;
 
-    plain(MALLOC_MIXED, site_malloc_mixed, size_mixed, 2.6);
+    plain(MALLOC_MIXED, site_malloc_mixed, size_mixed, 1.4);
+    plain(MALLOC_SPREAD, site_malloc_spread, size_spread, 1.7);
     plain(MALLOC_SMALL, site_malloc_small, size_small, 1);
     plain(MALLOC_MEDIUM, site_malloc_medium, size_medium, 1);
     plain(MALLOC_LARGE, site_malloc_large, size_large, 3);
