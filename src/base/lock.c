@@ -35,13 +35,22 @@ static void check_give(const struct xp_lock *lock)
 }
 #endif
 
-static bool take_free(struct xp_lock *lock)
+#define SLEEPERS 1u
+
+/* Thread pointers are multiples of 64, so that bit 0 is free. Two threads may share these bits. */
+static uint32_t my_bits(void)
+{
+    uint32_t bits = (uint32_t)(xp_thread_pointer() >> 5) & ~SLEEPERS;
+    return bits ? bits : 2;
+}
+
+static bool take_free(struct xp_lock *lock, uint32_t sleepers)
 {
     uint32_t free_word = 0;
 
     /* acquire: pairs with the release in xp_lock_give(). */
-    if (!atomic_compare_exchange_strong_explicit(&lock->word, &free_word, 1, memory_order_acquire,
-                                                 memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(&lock->word, &free_word, my_bits() | sleepers,
+                                                 memory_order_acquire, memory_order_relaxed))
         return false;
     atomic_store_explicit(&lock->owner, xp_thread_pointer(), memory_order_relaxed);
     return true;
@@ -49,7 +58,7 @@ static bool take_free(struct xp_lock *lock)
 
 bool xp_lock_try(struct xp_lock *lock)
 {
-    if (!take_free(lock))
+    if (!take_free(lock, 0))
         return false;
     check_take(lock, false);
     return true;
@@ -58,7 +67,7 @@ bool xp_lock_try(struct xp_lock *lock)
 int xp_lock_take_bounded(struct xp_lock *lock, uint64_t timeout_ns)
 {
     for (int spin = 0; spin < 64; spin++) {
-        if (take_free(lock)) {
+        if (take_free(lock, 0)) {
             check_take(lock, true);
             return 0;
         }
@@ -66,8 +75,13 @@ int xp_lock_take_bounded(struct xp_lock *lock, uint64_t timeout_ns)
     }
 
     uint64_t end = timeout_ns ? xp_os_now_ns() + timeout_ns : 0;
-    /* The word goes to 2 and stays there until the giver sees it: a sleeper may exist. */
-    while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0) {
+    /* Whoever has slept takes the lock with the mark of sleepers: there may be more. */
+    while (!take_free(lock, SLEEPERS)) {
+        uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
+        if (word == 0 || (!(word & SLEEPERS) && !atomic_compare_exchange_weak_explicit(
+                                                    &lock->word, &word, word | SLEEPERS,
+                                                    memory_order_relaxed, memory_order_relaxed)))
+            continue;
         uint64_t left = 0;
         if (timeout_ns) {
             uint64_t now = xp_os_now_ns();
@@ -75,9 +89,8 @@ int xp_lock_take_bounded(struct xp_lock *lock, uint64_t timeout_ns)
                 return -ETIMEDOUT;
             left = end - now;
         }
-        xp_os_futex_wait(&lock->word, 2, left);
+        xp_os_futex_wait(&lock->word, word | SLEEPERS, left);
     }
-    atomic_store_explicit(&lock->owner, xp_thread_pointer(), memory_order_relaxed);
     check_take(lock, true);
     return 0;
 }
@@ -91,13 +104,18 @@ void xp_lock_give(struct xp_lock *lock)
 {
     check_give(lock);
     atomic_store_explicit(&lock->owner, 0, memory_order_relaxed);
-    if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)
+    if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) & SLEEPERS)
         xp_os_futex_wake(&lock->word, 1);
 }
 
 bool xp_lock_mine(const struct xp_lock *lock)
 {
-    return atomic_load_explicit(&lock->owner, memory_order_relaxed) == xp_thread_pointer();
+    uintptr_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
+
+    if (owner)
+        return owner == xp_thread_pointer();
+    /* Free, or between two stores of its holder. */
+    return (atomic_load_explicit(&lock->word, memory_order_relaxed) & ~SLEEPERS) == my_bits();
 }
 
 void xp_lock_reset(struct xp_lock *lock)

@@ -27,9 +27,12 @@ enum xp_lock_rank {
 };
 
 struct xp_lock {
-    _Atomic uint32_t word;   /* 0 free, 1 taken, 2 taken and somebody may sleep */
-    uint32_t rank;           /* enum xp_lock_rank */
-    _Atomic uintptr_t owner; /* thread pointer of the holder; 0 when free */
+    /* 0: free; else bits of the holder's thread pointer, and 1 when somebody may sleep. Who takes
+     * the lock is known by the same store: a handler may leave by siglongjmp after any. */
+    _Atomic uint32_t word;
+    uint32_t rank; /* enum xp_lock_rank */
+    _Atomic uintptr_t
+        owner; /* thread pointer of the holder; 0 when free, or about to be so or not */
 };
 
 #define XP_LOCK_INIT(lock_rank)                                                                    \

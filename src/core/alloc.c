@@ -212,5 +212,5 @@ void *xp_heap_alloc_sampled(size_t size, size_t align, unsigned flags,
         }
     }
     xp_slow_leave(&slow);
-    return finish(block, size, align, flags);
+    return block ? finish(block, size, align, flags) : NULL;
 }

@@ -49,7 +49,8 @@ struct xp_due {
 int xp_heap_alloc_slow(size_t size, size_t align, unsigned flags, void **ret_block,
                        struct xp_due *ret_due);
 
-/* A block that carries a copy of record. NULL without memory. */
+/* A block that carries a copy of record. NULL where none can: without memory, or in a handler that
+ * interrupted a slow path; xp_heap_alloc_unsampled() may still have one. */
 void *xp_heap_alloc_sampled(size_t size, size_t align, unsigned flags,
                             const struct xp_record *record);
 

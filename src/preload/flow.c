@@ -51,8 +51,13 @@ XP_COLD static void *alloc_due(struct xp_thread *self, bool nested, size_t size,
         xp_process_is_mine();
     fill_record(&record, self, nested, size, due, call);
     void *block = xp_heap_alloc_sampled(size, align, flags, &record);
-    if (!block) /* no room for one more sampled page: the program comes first */
-        return xp_heap_alloc_unsampled(size, align, flags);
+    if (XP_UNLIKELY(!block)) {
+        /* Its free will not be known: it is in the sums, and never in use. */
+        block = xp_heap_alloc_unsampled(size, align, flags);
+        if (!block)
+            return NULL;
+        xp_profile_note_free(&record);
+    }
     xp_profile_note_alloc(&record);
     dump_if_due(nested);
     return block;

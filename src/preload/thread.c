@@ -13,6 +13,10 @@
 #include "preload/real.h"
 #include "preload/start.h"
 
+/* The kernel puts this much between an interrupted frame and its handler's at the very least. What
+ * we call that calls malloc (libunwind) has larger frames as well. */
+#define SIGNAL_FRAME_LEAST 512u
+
 XP_TLS struct xp_thread *xp_thread_self;
 
 struct xp_thread xp_thread_none = {.inside = 1};
@@ -76,8 +80,10 @@ bool xp_thread_nested_slow(struct xp_thread *self, uintptr_t before, uintptr_t f
     if (self == &xp_thread_none)
         return true;
     /* All of [before, stack_high) belongs to the stack that the marking frame lay on; a frame
-     * running there has outlived it. Unless it runs on a signal stack inside that range. */
-    return !(before < frame && frame < self->capture.stack_high && !xp_os_on_signal_stack());
+     * running there has outlived it, and so has one that is not a handler's frame farther below.
+     * Unless it runs on a signal stack inside that range. */
+    return !(before < frame + SIGNAL_FRAME_LEAST && frame < self->capture.stack_high &&
+             !xp_os_on_signal_stack());
 }
 
 void xp_thread_init(const void *arguments)

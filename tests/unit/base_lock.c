@@ -63,3 +63,20 @@ TEST(a_bounded_wait_ends_although_the_holder_is_gone)
     CHECK(xp_lock_try(&lock));
     xp_lock_give(&lock);
 }
+
+/* Where a handler may come that never lets its thread go on. */
+TEST(the_holder_is_known_between_the_two_stores_of_taking_and_of_giving)
+{
+    CHECK(xp_lock_try(&lock));
+    atomic_store(&lock.owner, 0);
+    CHECK(xp_lock_mine(&lock));
+    xp_lock_give(&lock);
+    CHECK(!xp_lock_mine(&lock));
+
+    pthread_t thread;
+    pthread_create(&thread, NULL, hold, NULL);
+    pthread_join(thread, NULL);
+    atomic_store(&lock.owner, 0);
+    CHECK(!xp_lock_mine(&lock));
+    xp_lock_reset(&lock);
+}
