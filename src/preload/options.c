@@ -253,7 +253,8 @@ static void read_entry(const char *entry)
         }
         return;
     }
-    if (strncmp(entry, "XPROF_", 6) == 0)
+    if (strncmp(entry, "XPROF_", 6) == 0 || strncmp(entry, "HEAP_PROFILE_", 13) == 0 ||
+        strncmp(entry, "HEAPPROFILE", 11) == 0)
         complain(NULL, entry);
 }
 

@@ -115,6 +115,32 @@ static const struct option *find_exact(const char *name, size_t length)
     return NULL;
 }
 
+/* What pprof has and heapreport has not. */
+static bool is_known_to_pprof(const char *name, size_t length)
+{
+    static const char *const names[] = {
+        "base",          "diff_base",
+        "normalize",     "http",
+        "web",           "weblist",
+        "svg",           "png",
+        "pdf",           "ps",
+        "gif",           "dot",
+        "callgrind",     "proto",
+        "tree",          "peek",
+        "list",          "disasm",
+        "show",          "show_from",
+        "hide",          "files",
+        "noinlines",     "edgefraction",
+        "call_tree",     "relative_percentages",
+        "drop_negative",
+    };
+
+    for (size_t i = 0; i < XP_ARRAY_LENGTH(names); i++)
+        if (strncmp(names[i], name, length) == 0 && !names[i][length])
+            return true;
+    return false;
+}
+
 /* The option a name or its unique beginning stands for; *ret_negated for no-NAME and noNAME. */
 static int find(const char *name, size_t length, const struct option **ret_option,
                 bool *ret_negated, struct hr_error *err)
@@ -146,6 +172,10 @@ static int find(const char *name, size_t length, const struct option **ret_optio
                                     (int)length, name, option->name, options[k].name);
         found = option;
     }
+    if (!found && is_known_to_pprof(name, length))
+        return hr_error_set(err, -EINVAL, "", 0,
+                            "-%.*s is not supported; go tool pprof -%.*s reads the same files",
+                            (int)length, name, (int)length, name);
     if (!found)
         return hr_error_set(err, -EINVAL, "", 0,
                             "unknown option -%.*s; heapreport -help lists the options",
