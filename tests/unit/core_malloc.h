@@ -24,7 +24,8 @@ XP_UNUSED static void *t_aligned(size_t size, size_t align, unsigned flags)
     if (r == XP_DUE) {
         struct xp_record record = {
             .size = size, .weight = due.weight, .node = t_node, .row_class = due.row_class};
-        return xp_heap_alloc_sampled(size, align, flags, &record);
+        block = xp_heap_alloc_sampled(size, align, flags, &record);
+        return block ? block : xp_heap_alloc_unsampled(size, align, flags);
     }
     return r == 0 ? block : NULL;
 }
