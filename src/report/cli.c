@@ -174,8 +174,8 @@ static int find(const char *name, size_t length, const struct option **ret_optio
     }
     if (!found && is_known_to_pprof(name, length))
         return hr_error_set(err, -EINVAL, "", 0,
-                            "-%.*s is not supported; go tool pprof -%.*s reads the same files",
-                            (int)length, name, (int)length, name);
+                            "-%.*s is not supported; pprof has it and reads the same files",
+                            (int)length, name);
     if (!found)
         return hr_error_set(err, -EINVAL, "", 0,
                             "unknown option -%.*s; heapreport -help lists the options",

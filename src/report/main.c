@@ -98,18 +98,29 @@ static void tell_inputs(const struct hr_inputs *inputs)
         fprintf(stderr, "heapreport: numbers are sums over %zu processes\n", inputs->process_count);
 }
 
-/* An empty table needs a word: mostly the program was too small for the distance of the samples, or
- * had given everything back. */
-static void tell_nothing(const struct hr_model *model, enum hr_value value)
+/* Whether nothing is in use of what was allocated. */
+static bool is_freed(const struct hr_model *model, enum hr_value value)
 {
     bool is_inuse = value == HR_INUSE_SPACE || value == HR_INUSE_OBJECTS;
 
-    if (is_inuse && model->has_alloc && hr_render_total(model, HR_ALLOC_OBJECTS) > 0)
-        fputs(
-            "heapreport: nothing was in use at the time of this dump; -alloc_space shows what was "
-            "allocated until then\n",
-            stderr);
-    else if (model->sample_bytes > 1)
+    return is_inuse && model->has_alloc && hr_render_total(model, value) == 0 &&
+           hr_render_total(model, HR_ALLOC_OBJECTS) > 0;
+}
+
+/* An empty table needs a word: mostly the program was too small for the distance of the samples, or
+ * had given everything back. */
+static void tell_freed(const char *of_what)
+{
+    fprintf(
+        stderr,
+        "heapreport: nothing%s was in use at the time of this dump; -alloc_space shows what was "
+        "allocated until then\n",
+        of_what);
+}
+
+static void tell_unsampled(const struct hr_model *model)
+{
+    if (model->sample_bytes > 1)
         fprintf(stderr,
                 "heapreport: no sample was taken: they lie about %" PRId64
                 " bytes apart, and the program allocated less; with XPROF_SAMPLE_BYTES=1 each "
@@ -179,6 +190,9 @@ static int report(struct hr_options *options, struct hr_inputs *inputs, struct h
     if (r < 0)
         return r;
     view.total = hr_render_total(view.model, options->value);
+
+    bool all_freed = is_freed(view.model, options->value);
+
     r = filter(options, view.model, err);
     if (r < 0)
         return r;
@@ -196,8 +210,12 @@ static int report(struct hr_options *options, struct hr_inputs *inputs, struct h
     if (r < 0)
         return r;
     tell_inputs(inputs);
-    if (view.total == 0)
-        tell_nothing(view.model, options->value);
+    if (all_freed)
+        tell_freed("");
+    else if (view.total == 0)
+        tell_unsampled(view.model);
+    else if (is_freed(view.model, options->value))
+        tell_freed(" in these stacks");
     else
         tell_modules(view.model, options, view.total);
     return 0;

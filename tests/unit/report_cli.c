@@ -111,10 +111,9 @@ TEST(bad_values_are_told_with_what_is_wanted)
 TEST(options_that_only_pprof_has_are_told_from_misspelled_ones)
 {
     CHECK_EQ(parse("--diff_base=old.heap"), -EINVAL);
-    CHECK_STR(err.text,
-              "-diff_base is not supported; go tool pprof -diff_base reads the same files");
+    CHECK_STR(err.text, "-diff_base is not supported; pprof has it and reads the same files");
     CHECK_EQ(parse("-list"), -EINVAL);
-    CHECK_STR(err.text, "-list is not supported; go tool pprof -list reads the same files");
+    CHECK_STR(err.text, "-list is not supported; pprof has it and reads the same files");
     CHECK_EQ(parse("-diff_bas"), -EINVAL);
     CHECK_STR(err.text, "unknown option -diff_bas; heapreport -help lists the options");
     CHECK_EQ(parse("-=1"), -EINVAL);

@@ -12,3 +12,18 @@ check_line '^heapreport: nothing was in use at the time of this dump; -alloc_spa
 "$HEAPREPORT" -alloc_space -symbolize=none freed.heap >out 2>err
 check_line ' of 2\.27kB total' out
 check_no_line 'nothing was in use' err
+
+# A filter does not make it a question of samples.
+"$HEAPREPORT" -symbolize=none -focus=nowhere freed.heap >out 2>err
+check_line '^heapreport: nothing was in use at the time of this dump; -alloc_space ' err
+check_no_line 'no sample was taken' err
+
+# What a filter leaves may have been freed while something else is in use.
+sed -e 's/^\(heap profile:\).*/\1 5: 505 [28: 2828] @ heapprofile/' -e 's/0x10001$/0x55d0a1b21010/' \
+    -e '/^MAPPED/i \     5:      505 [     5:      505] @ 0x7f0a1c126010' freed.heap >others.heap
+"$HEAPREPORT" -symbolize=none -collapsed -focus=victim others.heap >out 2>err
+[ ! -s out ] || fail "freed stacks are shown"
+check_line '^heapreport: nothing in these stacks was in use at the time of this dump; -alloc_space ' err
+"$HEAPREPORT" -symbolize=none -collapsed others.heap >out 2>err
+check_line '^\[libc\.so\.6\] 505$' out
+check_no_line 'nothing' err
