@@ -72,7 +72,7 @@ void xp_core_fork_prepare(void)
      * parent or child, when base's memory is locked. */
     xp_slow_enter(&slow);
     xp_slow_leave(&slow);
-    if (xp_lock_mine(&fork_lock) || xp_lock_take_bounded(&fork_lock, FORK_WAIT_NS) < 0)
+    if (!xp_locks_take_until(&fork_lock, xp_os_now_ns() + FORK_WAIT_NS))
         return; /* the child will find the wiped word */
     xp_slow_close();
     xp_locks_fork_prepare();

@@ -39,8 +39,7 @@ static void distrust(unsigned i)
 /* Which locks xp_locks_fork_prepare() took; the forking thread's alone. */
 static bool taken[LOCKS];
 
-/* By trying, since shards share a rank and are held together only here. */
-static bool take_until(struct xp_lock *lock, uint64_t end_ns)
+bool xp_locks_take_until(struct xp_lock *lock, uint64_t end_ns)
 {
     if (xp_lock_mine(lock))
         return false;
@@ -57,7 +56,7 @@ void xp_locks_fork_prepare(void)
     uint64_t end = xp_os_now_ns() + XP_WAIT_NS;
 
     for (unsigned i = 0; i < LOCKS; i++)
-        taken[i] = take_until(lock_at(i), end);
+        taken[i] = xp_locks_take_until(lock_at(i), end);
 }
 
 void xp_locks_fork_parent(void)
