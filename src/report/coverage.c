@@ -101,7 +101,7 @@ static bool is_worth_a_line(const struct weighing *w, uint32_t module, bool line
 }
 
 int hr_coverage_make(const struct hr_model *model, enum hr_value value, bool lines_shown,
-                     struct hr_coverage *ret_coverage)
+                     int64_t least, struct hr_coverage *ret_coverage)
 {
     size_t room = (size_t)model->mapping_count + 1;
     struct weighing w = {.model = model};
@@ -118,7 +118,7 @@ int hr_coverage_make(const struct hr_model *model, enum hr_value value, bool lin
         for (uint32_t i = 0; i < model->sample_count; i++)
             weigh(&w, i, value);
         for (uint32_t i = 0; i < w.count; i++)
-            if (is_worth_a_line(&w, i, lines_shown))
+            if (w.found[i].value >= least && is_worth_a_line(&w, i, lines_shown))
                 w.found[kept++] = w.found[i];
         qsort(w.found, kept, sizeof(*w.found), compare_modules);
         *ret_coverage = (struct hr_coverage){w.found, kept};

@@ -18,9 +18,10 @@ struct hr_coverage {
 };
 
 /* The modules in the stacks of the samples that symbolize has a complaint about, unless it is only
- * that lines are missing where none are shown. 0 or -ENOMEM. */
+ * that lines are missing where none are shown; those with less than least are left out. 0 or
+ * -ENOMEM. */
 int hr_coverage_make(const struct hr_model *model, enum hr_value value, bool lines_shown,
-                     struct hr_coverage *ret_coverage);
+                     int64_t least, struct hr_coverage *ret_coverage);
 void hr_coverage_free(struct hr_coverage *coverage);
 
 #endif

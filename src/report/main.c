@@ -9,6 +9,7 @@
 #include "report/cli.h"
 #include "report/coverage.h"
 #include "report/filter.h"
+#include "report/graph.h"
 #include "report/inputs.h"
 #include "report/nodes.h"
 #include "report/output.h"
@@ -133,10 +134,14 @@ static void tell_modules(const struct hr_model *model, const struct hr_options *
 {
     bool lines_shown = options->granularity != HR_FUNCTIONS || options->report == HR_RAW;
     struct hr_coverage coverage;
+    int64_t least = 0;
 
+    /* a module whose rows are all dropped is not missed */
+    if (options->report == HR_TOP && options->trim)
+        least = hr_graph_cutoff(hr_render_total(model, options->value), options->node_fraction);
     /* who asked for the fast way knows that it has no lines */
     lines_shown &= options->symbols != HR_SYMBOLS_FAST;
-    if (hr_coverage_make(model, options->value, lines_shown, &coverage) < 0)
+    if (hr_coverage_make(model, options->value, lines_shown, least, &coverage) < 0)
         return;
     for (uint32_t i = 0; i < coverage.count && i < MODULE_LINES; i++) {
         const struct hr_mapping *mapping = &model->mappings[coverage.modules[i].mapping];

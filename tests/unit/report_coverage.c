@@ -32,7 +32,7 @@ static struct hr_coverage coverage;
 static void cover(const struct hr_model *model, bool lines_shown)
 {
     hr_coverage_free(&coverage);
-    CHECK_EQ(hr_coverage_make(model, HR_INUSE_SPACE, lines_shown, &coverage), 0);
+    CHECK_EQ(hr_coverage_make(model, HR_INUSE_SPACE, lines_shown, 0, &coverage), 0);
 }
 
 TEST(modules_without_names_are_told_by_weight)
@@ -54,6 +54,20 @@ TEST(missing_lines_are_told_where_lines_are_shown)
     CHECK_EQ(coverage.count, 2);
     CHECK_EQ(coverage.modules[1].mapping, 1);
     CHECK_EQ(coverage.modules[1].value, 120); /* once per stack */
+    hr_model_destroy(model);
+}
+
+TEST(modules_with_less_than_the_least_are_left_out)
+{
+    struct hr_model *model = make_model();
+
+    hr_coverage_free(&coverage);
+    CHECK_EQ(hr_coverage_make(model, HR_INUSE_SPACE, true, 121, &coverage), 0);
+    CHECK_EQ(coverage.count, 1);
+    CHECK_EQ(coverage.modules[0].value, 122);
+    hr_coverage_free(&coverage);
+    CHECK_EQ(hr_coverage_make(model, HR_INUSE_SPACE, true, 120, &coverage), 0);
+    CHECK_EQ(coverage.count, 2);
     hr_model_destroy(model);
 }
 
