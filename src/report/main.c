@@ -124,8 +124,8 @@ static void tell_unsampled(const struct hr_model *model)
     if (model->sample_bytes > 1)
         fprintf(stderr,
                 "heapreport: no sample was taken: they lie about %" PRId64
-                " bytes apart, and the program allocated less; with XPROF_SAMPLE_BYTES=1 each "
-                "allocation is taken\n",
+                " bytes apart, and the program allocated less (its children have files of "
+                "their own); with XPROF_SAMPLE_BYTES=1 each allocation is taken\n",
                 model->sample_bytes);
 }
 
