@@ -90,19 +90,29 @@ static struct {
     xp_node leaf[THREADS][CHAINS];
 } race;
 
+/* A segment that another thread maps is waited for no longer than 20 ms, which a busy machine may
+ * take: then again. */
+static xp_node insert_chain(size_t i)
+{
+    for (int attempt = 0; attempt < 100; attempt++) {
+        bool full = false;
+        xp_node node = xp_tree_child(XP_NODE_ROOT, race.first_pc + i % 7, &full);
+
+        node = xp_tree_child(node, race.first_pc + i, &full);
+        node = xp_tree_child(node, race.first_pc + 3 * i, &full);
+        if (!full)
+            return node;
+    }
+    return 0;
+}
+
 static void *insert_chains(void *arg)
 {
     size_t me = (size_t)arg;
 
     pthread_barrier_wait(&race.barrier);
-    for (size_t i = 0; i < CHAINS; i++) {
-        bool full = false;
-        xp_node node = xp_tree_child(XP_NODE_ROOT, race.first_pc + i % 7, &full);
-        node = xp_tree_child(node, race.first_pc + i, &full);
-        race.leaf[me][i] = xp_tree_child(node, race.first_pc + 3 * i, &full);
-        if (full)
-            race.leaf[me][i] = 0;
-    }
+    for (size_t i = 0; i < CHAINS; i++)
+        race.leaf[me][i] = insert_chain(i);
     return NULL;
 }
 
