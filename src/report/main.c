@@ -179,8 +179,12 @@ static int report(struct hr_options *options, struct hr_inputs *inputs, struct h
 {
     struct hr_view view = {.options = options};
     struct hr_output output;
-    int r = hr_inputs_load(&options->arguments, inputs, err);
+    int r =
+        hr_output_check(options->output, options->arguments.items, options->arguments.count, err);
 
+    if (r < 0)
+        return r;
+    r = hr_inputs_load(&options->arguments, inputs, err);
     if (r < 0)
         return r;
     view.model = inputs->model;

@@ -58,6 +58,20 @@ static int open_beside(struct hr_output *output, const struct stat *old, struct 
     return 0;
 }
 
+int hr_output_check(const char *path, const char *const *inputs, size_t count, struct hr_error *err)
+{
+    struct stat out, in;
+
+    if (!path || stat(path, &out) != 0 || !S_ISREG(out.st_mode))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (stat(inputs[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return hr_error_set(err, -EEXIST, path, 0,
+                                "is read for this report; -o wants another file");
+    }
+    return 0;
+}
+
 int hr_output_open(struct hr_output *output, const char *path, struct hr_error *err)
 {
     struct stat st;

@@ -16,6 +16,10 @@ struct hr_output {
     const char *name; /* for messages; borrowed */
 };
 
+/* Is path, when it is a regular file, one of the count inputs? Then -EEXIST with *err: a report
+ * would replace what it was made from. 0 otherwise. */
+int hr_output_check(const char *path, const char *const *inputs, size_t count,
+                    struct hr_error *err);
 /* path NULL: standard output. A regular or new file is written beside and renamed at the end;
  * devices, pipes and the like are written directly. 0, or -errno with *err. */
 int hr_output_open(struct hr_output *output, const char *path, struct hr_error *err);

@@ -20,6 +20,15 @@ check_same 'heapreport: report: cannot write: File too large' "$message" "what i
 check_same old "$(cat report)" "the file after a full disk"
 check_same "$(printf 'out\nreport\nwanted')" "$(ls)" "what is left over"
 
+cp "$good" input.heap
+ln -s input.heap link
+status=0
+message=$("$HEAPREPORT" -symbolize=none -o link input.heap 2>&1) || status=$?
+check_same 2 $status "status when the report would replace its profile"
+check_same 'heapreport: link: is read for this report; -o wants another file' "$message" "what is said then"
+cmp "$good" input.heap || fail "the profile was replaced"
+rm link input.heap
+
 ln -s report link
 "$HEAPREPORT" -symbolize=none -output=link "$good"
 [ -L link ] || fail "the link was replaced"
