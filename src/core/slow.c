@@ -121,8 +121,9 @@ static void enter_new(struct xp_slow *slow)
 }
 
 /* Is the slow path that owns the shadow still there, below us on some stack? Or did a handler leave
- * it by siglongjmp? */
-static bool frame_is_there(const struct xp_heap *heap, const struct xp_slow *now)
+ * it by siglongjmp? Then other frames may lie there by now, which sanitizers guard. */
+__attribute__((no_sanitize("address"), no_sanitize("thread"))) static bool
+frame_is_there(const struct xp_heap *heap, const struct xp_slow *now)
 {
     struct xp_slow *frame = atomic_load_explicit(&heap->frame, memory_order_relaxed);
     uintptr_t there = (uintptr_t)frame, here = (uintptr_t)now;
