@@ -331,6 +331,16 @@ int xp_os_prlimit(pid_t pid, int resource, const struct rlimit64 *limit, struct 
     return (int)raw6(SYS_prlimit64, pid, resource, (long)limit, (long)ret_old, 0, 0);
 }
 
+int xp_os_lock_all(int flags)
+{
+    return (int)raw6(SYS_mlockall, flags, 0, 0, 0, 0, 0); /* the program's call as well */
+}
+
+int xp_os_unlock_all(void)
+{
+    return (int)raw6(SYS_munlockall, 0, 0, 0, 0, 0, 0);
+}
+
 uintptr_t xp_os_brk_end(void)
 {
     return (uintptr_t)raw6(SYS_brk, 0, 0, 0, 0, 0, 0);

@@ -74,6 +74,9 @@ int xp_os_random(void *buffer, size_t size); /* getrandom; never blocks */
 int xp_os_getrlimit(int resource, struct rlimit64 *ret_limit);
 /* prlimit64(2); either limit may be NULL. */
 int xp_os_prlimit(pid_t pid, int resource, const struct rlimit64 *limit, struct rlimit64 *ret_old);
+/* mlockall and munlockall. */
+int xp_os_lock_all(int flags);
+int xp_os_unlock_all(void);
 /* The end of the brk heap, which is never moved by us. */
 uintptr_t xp_os_brk_end(void);
 /* True when this thread runs on the stack that it gave to sigaltstack(2). */

@@ -442,6 +442,16 @@ struct xp_page *xp_slices_take_dirty(struct xp_dirty_cursor *cursor)
     return page;
 }
 
+/* Each table ends with its OS page, and the next begins with one. */
+static void unmap_tail(void *unused, void *end)
+{
+    uintptr_t from = xp_align_up((uintptr_t)unused, XP_OS_PAGE);
+    uintptr_t to = xp_align_up((uintptr_t)end, XP_OS_PAGE);
+
+    if (to > from)
+        xp_os_unmap((void *)from, to - from);
+}
+
 /* What is unmapped behind `keep` bytes: the slices themselves, and what would describe them. */
 static void shorten(struct xp_arena *arena, size_t keep)
 {
@@ -451,14 +461,11 @@ static void shorten(struct xp_arena *arena, size_t keep)
     if (keep >= arena->reserved || xp_os_unmap((void *)(base + keep), arena->reserved - keep) < 0)
         return;
     arena->reserved = keep;
-    uintptr_t from = xp_align_up((uintptr_t)&arena->pages[slices], XP_OS_PAGE);
-    uintptr_t to = xp_align_up((uintptr_t)&arena->pages[arena->slices_max], XP_OS_PAGE);
-    if (to > from)
-        xp_os_unmap((void *)from, to - from);
-    from = xp_align_up((uintptr_t)&arena->map[slices], XP_OS_PAGE);
-    to = xp_align_up((uintptr_t)&arena->map[arena->slices_max], XP_OS_PAGE);
-    if (to > from)
-        xp_os_unmap((void *)from, to - from);
+    size_t segments = (slices + XP_SEGMENT_SLICES - 1) / XP_SEGMENT_SLICES;
+    size_t segments_max = (arena->slices_max + XP_SEGMENT_SLICES - 1) / XP_SEGMENT_SLICES;
+    unmap_tail(&arena->pages[slices], &arena->pages[arena->slices_max]);
+    unmap_tail(&arena->map[slices], &arena->map[arena->slices_max]);
+    unmap_tail(&arena->segments[segments], &arena->segments[segments_max]);
     arena->slices_max = slices;
 }
 

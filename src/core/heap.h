@@ -125,6 +125,10 @@ void xp_core_fork_child(void);
  * use, so that what it has left is what it expects. */
 void xp_core_limit_address_space(uint64_t limit);
 
+/* The most that a reservation may count on beside RLIMIT_AS, as under mlockall(); 0: no more such.
+ */
+void xp_core_limit_reservations(uint64_t limit);
+
 /* Give free memory back to the system now. True if any was. */
 bool xp_heap_trim(void);
 

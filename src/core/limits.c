@@ -10,6 +10,7 @@
 static struct {
     _Atomic bool suspect[XP_RANKS]; /* somebody waited in vain since the lock was last taken */
     _Atomic uint64_t timeouts;
+    _Atomic uint64_t further; /* limit beside RLIMIT_AS; 0: none */
 } state;
 
 int xp_limits_lock(struct xp_lock *lock)
@@ -36,9 +37,18 @@ size_t xp_limits_fair_reservation(void)
 {
     struct rlimit64 limit;
 
-    if (xp_os_getrlimit(RLIMIT_AS, &limit) < 0 || limit.rlim_cur == RLIM64_INFINITY)
-        return 0;
-    return limit.rlim_cur / XP_FAIR_SHARE;
+    uint64_t further = atomic_load_explicit(&state.further, memory_order_relaxed);
+
+    if (xp_os_getrlimit(RLIMIT_AS, &limit) < 0)
+        limit.rlim_cur = RLIM64_INFINITY;
+    if (further && further < limit.rlim_cur)
+        limit.rlim_cur = further;
+    return limit.rlim_cur == RLIM64_INFINITY ? 0 : limit.rlim_cur / XP_FAIR_SHARE;
+}
+
+void xp_limits_set(uint64_t limit)
+{
+    atomic_store_explicit(&state.further, limit, memory_order_relaxed);
 }
 
 uint64_t xp_limits_timeouts(void)

@@ -23,6 +23,9 @@ int xp_limits_lock(struct xp_lock *lock);
 /* The most a single reservation should take under RLIMIT_AS; 0 when there is no limit. */
 size_t xp_limits_fair_reservation(void);
 
+/* A further limit; 0: none. */
+void xp_limits_set(uint64_t limit);
+
 /* How many waits were given up. */
 uint64_t xp_limits_timeouts(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* start.c - options, once; and the calls that concern all heaps. */
 #include "core/heap.h"
+#include "core/limits.h"
 
 #include <errno.h>
 
@@ -76,6 +77,11 @@ void xp_core_limit_address_space(uint64_t limit)
     if (slow.heap)
         xp_arena_give_up_reserve(limit);
     xp_slow_leave(&slow);
+}
+
+void xp_core_limit_reservations(uint64_t limit)
+{
+    xp_limits_set(limit);
 }
 
 /* ---- all records ---- */

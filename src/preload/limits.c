@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - calls of the program that change the ground we stand on: address-space limits and
- * unloaded libraries. */
+/* limits.c - calls of the program that change the ground we stand on: address-space limits,
+ * locked memory and unloaded libraries. */
 
 /* Both setrlimit and setrlimit64 are defined here: the header must not make them one. */
 #undef _FILE_OFFSET_BITS
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base/compiler.h"
@@ -56,6 +57,38 @@ XP_EXPORT int prlimit64(pid_t pid, enum __rlimit_resource resource, const struct
                         struct rlimit64 *old)
 {
     return set_limit(pid, (int)resource, limit, old);
+}
+
+/* All address space counts against RLIMIT_MEMLOCK, also what is only reserved. */
+XP_EXPORT int mlockall(int flags)
+{
+    struct rlimit64 limit;
+    int r = xp_os_lock_all(flags);
+
+    if (r == -ENOMEM && xp_mode() == XP_MODE_OWN && xp_os_getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+        limit.rlim_cur != RLIM64_INFINITY) {
+        xp_core_limit_address_space(limit.rlim_cur);
+        r = xp_os_lock_all(flags);
+        if (r == 0 && (flags & MCL_FUTURE))
+            xp_core_limit_reservations(limit.rlim_cur);
+    }
+    if (r < 0) {
+        errno = -r;
+        return -1;
+    }
+    return 0;
+}
+
+XP_EXPORT int munlockall(void)
+{
+    int r = xp_os_unlock_all();
+
+    if (r < 0) {
+        errno = -r;
+        return -1;
+    }
+    xp_core_limit_reservations(0);
+    return 0;
 }
 
 /* Unlike dlopen, dlclose does not care who calls it. */

@@ -5,6 +5,7 @@ preload "$PROGRAMS/malloc_limits" 100
 preload "$PROGRAMS/malloc_limits" 300 prlimit
 HEAP_PROFILE_INUSE_INTERVAL=0 HEAPPROFILE=$TMP/hp preload "$PROGRAMS/malloc_limits" 200 2>log
 check_same 1 "$(count hp.*.heap)" "dumps"
+preload "$PROGRAMS/malloc_locked"
 for kib in 4000000 400000 100000; do
     (
         ulimit -v $kib
