@@ -108,6 +108,18 @@ void xp_lock_give(struct xp_lock *lock)
         xp_os_futex_wake(&lock->word, 1);
 }
 
+void xp_lock_take_masked(struct xp_lock *lock, uint64_t *ret_signals)
+{
+    xp_os_block_signals(ret_signals);
+    xp_lock_take(lock);
+}
+
+void xp_lock_give_restore(struct xp_lock *lock, const uint64_t *signals)
+{
+    xp_lock_give(lock);
+    xp_os_restore_signals(signals);
+}
+
 bool xp_lock_mine(const struct xp_lock *lock)
 {
     uintptr_t owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);

@@ -46,6 +46,12 @@ bool xp_lock_try(struct xp_lock *lock);
 int xp_lock_take_bounded(struct xp_lock *lock, uint64_t timeout_ns);
 void xp_lock_give(struct xp_lock *lock);
 
+/* The same with all signals of the thread blocked until it is given back: no handler finds the lock
+ * taken by its own thread, forks with it, or leaves it behind by siglongjmp. *ret_signals is for
+ * xp_lock_give_restore() alone. */
+void xp_lock_take_masked(struct xp_lock *lock, uint64_t *ret_signals);
+void xp_lock_give_restore(struct xp_lock *lock, const uint64_t *signals);
+
 /* True when the calling thread holds the lock (a signal handler over it included). */
 bool xp_lock_mine(const struct xp_lock *lock);
 

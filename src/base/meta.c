@@ -17,6 +17,7 @@ struct range {
     size_t size;
 };
 
+/* The locks of this file are held with signals blocked: handlers allocate, fork and jump. */
 static struct {
     struct xp_lock lock;   /* guards all below */
     char *bump, *end;      /* unused rest of the newest chunk */
@@ -24,20 +25,6 @@ static struct {
     struct range *spare;   /* nodes of ranges that are gone */
     _Atomic size_t mapped; /* bytes; read without the lock */
 } meta = {.lock = XP_LOCK_INIT(XP_RANK_META)};
-
-/* All signals wait while a lock of this file is held: no handler finds it taken by its own thread,
- * forks with it, or leaves it behind by siglongjmp. */
-static void take(struct xp_lock *lock, uint64_t *ret_signals)
-{
-    xp_os_block_signals(ret_signals);
-    xp_lock_take(lock);
-}
-
-static void give(struct xp_lock *lock, const uint64_t *signals)
-{
-    xp_lock_give(lock);
-    xp_os_restore_signals(signals);
-}
 
 static void note_range(struct range *node, void *start, size_t size)
 {
@@ -71,9 +58,9 @@ void *xp_meta_alloc(size_t size, size_t align)
 {
     uint64_t signals;
 
-    take(&meta.lock, &signals);
+    xp_lock_take_masked(&meta.lock, &signals);
     void *p = bump_locked(size, align);
-    give(&meta.lock, &signals);
+    xp_lock_give_restore(&meta.lock, &signals);
     return p;
 }
 
@@ -99,9 +86,9 @@ void *xp_meta_map(size_t size)
 {
     uint64_t signals;
 
-    take(&meta.lock, &signals);
+    xp_lock_take_masked(&meta.lock, &signals);
     void *start = map_locked(xp_align_up(size, XP_OS_PAGE));
-    give(&meta.lock, &signals);
+    xp_lock_give_restore(&meta.lock, &signals);
     return start;
 }
 
@@ -126,7 +113,7 @@ void xp_meta_unmap(void *start, size_t size)
     if (!start)
         return;
     size = xp_align_up(size, XP_OS_PAGE);
-    take(&meta.lock, &signals);
+    xp_lock_take_masked(&meta.lock, &signals);
     for (struct range **link = &meta.ranges; *link; link = &(*link)->next) {
         struct range *node = *link;
         if (node->start != (uintptr_t)start)
@@ -142,20 +129,20 @@ void xp_meta_unmap(void *start, size_t size)
         }
         break;
     }
-    give(&meta.lock, &signals);
+    xp_lock_give_restore(&meta.lock, &signals);
 }
 
 void *xp_pool_take(struct xp_pool *pool)
 {
     uint64_t signals;
 
-    take(&pool->lock, &signals);
+    xp_lock_take_masked(&pool->lock, &signals);
     void *item = pool->free;
     if (item) {
         memcpy(&pool->free, item, sizeof(void *));
         memset(item, 0, sizeof(void *));
     }
-    give(&pool->lock, &signals);
+    xp_lock_give_restore(&pool->lock, &signals);
     return item ? item : xp_meta_alloc(pool->item_size, 16);
 }
 
@@ -163,20 +150,20 @@ void xp_pool_put(struct xp_pool *pool, void *item)
 {
     uint64_t signals;
 
-    take(&pool->lock, &signals);
+    xp_lock_take_masked(&pool->lock, &signals);
     memcpy(item, &pool->free, sizeof(void *));
     pool->free = item;
-    give(&pool->lock, &signals);
+    xp_lock_give_restore(&pool->lock, &signals);
 }
 
 void xp_meta_each(void (*fn)(uintptr_t start, size_t size, void *arg), void *arg)
 {
     uint64_t signals;
 
-    take(&meta.lock, &signals);
+    xp_lock_take_masked(&meta.lock, &signals);
     for (struct range *node = meta.ranges; node; node = node->next)
         fn(node->start, node->size, arg);
-    give(&meta.lock, &signals);
+    xp_lock_give_restore(&meta.lock, &signals);
 }
 
 size_t xp_meta_bytes(void)

@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "base/lock.h"
-#include "base/os.h"
 #include "core/arena.h"
 #include "core/fork.h"
 #include "core/huge.h"
@@ -23,8 +22,7 @@ static void start(const struct xp_core_options *options)
 {
     uint64_t signals;
 
-    xp_os_block_signals(&signals);
-    xp_lock_take(&start_lock);
+    xp_lock_take_masked(&start_lock, &signals);
     if (!atomic_load_explicit(&started, memory_order_relaxed)) {
         xp_sampling_init(options);
         xp_purge_init(options);
@@ -33,8 +31,7 @@ static void start(const struct xp_core_options *options)
         /* release: pairs with the acquire in xp_start_ensure(). */
         atomic_store_explicit(&started, true, memory_order_release);
     }
-    xp_lock_give(&start_lock);
-    xp_os_restore_signals(&signals);
+    xp_lock_give_restore(&start_lock, &signals);
 }
 
 void xp_start_ensure(void)

@@ -138,8 +138,7 @@ int xp_profile_dump(const char *reason, char *ret_path, size_t path_size)
 
     if (!profile.options.prefix)
         return -ENOENT;
-    xp_os_block_signals(&signals);
-    xp_lock_take(&profile.lock);
+    xp_lock_take_masked(&profile.lock, &signals);
     int r = dump_locked(reason);
     if (r == 0 && ret_path && path_size > 0) {
         size_t length = strlen(profile.name);
@@ -148,8 +147,7 @@ int xp_profile_dump(const char *reason, char *ret_path, size_t path_size)
         memcpy(ret_path, profile.name, length);
         ret_path[length] = 0;
     }
-    xp_lock_give(&profile.lock);
-    xp_os_restore_signals(&signals);
+    xp_lock_give_restore(&profile.lock, &signals);
     return r;
 }
 
@@ -157,11 +155,9 @@ int xp_profile_write(int fd, const char *reason)
 {
     uint64_t signals;
 
-    xp_os_block_signals(&signals);
-    xp_lock_take(&profile.lock);
+    xp_lock_take_masked(&profile.lock, &signals);
     int r = write_locked(fd, reason);
-    xp_lock_give(&profile.lock);
-    xp_os_restore_signals(&signals);
+    xp_lock_give_restore(&profile.lock, &signals);
     return r;
 }
 
@@ -217,16 +213,14 @@ uint64_t xp_profile_tick(void)
     if (now - last < interval)
         return interval - (now - last);
 
-    xp_os_block_signals(&signals);
-    xp_lock_take(&profile.lock);
+    xp_lock_take_masked(&profile.lock, &signals);
     struct xp_out out = reason_begin_locked();
     xp_out_unsigned(&out, (now - last) / 1000000000, 0);
     xp_out_text(&out, " sec since the last dump");
     reason_end_locked(&out);
     atomic_store_explicit(&profile.last_dump_ns, now, memory_order_relaxed);
     dump_locked(profile.reason);
-    xp_lock_give(&profile.lock);
-    xp_os_restore_signals(&signals);
+    xp_lock_give_restore(&profile.lock, &signals);
     return interval;
 }
 

@@ -153,11 +153,9 @@ static XP_COLD struct entry *make_slow(struct shard *shard, uint64_t key, uint64
     uint64_t signals;
 
     /* No handler of this thread can come in between and wait for us, or leave by siglongjmp. */
-    xp_os_block_signals(&signals);
-    xp_lock_take(&shard->lock);
+    xp_lock_take_masked(&shard->lock, &signals);
     struct entry *entry = make_locked(shard, key, hash);
-    xp_lock_give(&shard->lock);
-    xp_os_restore_signals(&signals);
+    xp_lock_give_restore(&shard->lock, &signals);
     return entry;
 }
 

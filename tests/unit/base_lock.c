@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include "base/os.h"
 #include "test.h"
@@ -79,4 +80,39 @@ TEST(the_holder_is_known_between_the_two_stores_of_taking_and_of_giving)
     atomic_store(&lock.owner, 0);
     CHECK(!xp_lock_mine(&lock));
     xp_lock_reset(&lock);
+}
+
+static volatile int handled;
+
+static void find_the_lock(int signo)
+{
+    handled = xp_lock_mine(&lock) ? -1 : signo;
+}
+
+TEST(a_handler_comes_only_when_a_masked_lock_is_free_again)
+{
+#ifdef __SANITIZE_THREAD__
+    test_skip("the sanitizer holds signals back by itself");
+#endif
+    struct sigaction action = {.sa_handler = find_the_lock}, before;
+    sigset_t usr2, after;
+    uint64_t signals;
+
+    CHECK(sigaction(SIGUSR1, &action, &before) == 0);
+    sigemptyset(&usr2);
+    sigaddset(&usr2, SIGUSR2);
+    CHECK(pthread_sigmask(SIG_BLOCK, &usr2, NULL) == 0);
+    handled = 0;
+    xp_lock_take_masked(&lock, &signals);
+    CHECK(xp_lock_mine(&lock));
+    raise(SIGUSR1);
+    CHECK_EQ(handled, 0);
+    xp_lock_give_restore(&lock, &signals);
+    CHECK_EQ(handled, SIGUSR1);
+
+    /* What was blocked before still is, and nothing else. */
+    CHECK(pthread_sigmask(SIG_UNBLOCK, &usr2, &after) == 0);
+    CHECK(sigismember(&after, SIGUSR2) == 1);
+    CHECK(sigismember(&after, SIGUSR1) == 0);
+    sigaction(SIGUSR1, &before, NULL);
 }
