@@ -16,17 +16,51 @@ struct rlimit64;
 
 /* ---- start ---- */
 
+/* Layers of the allocator. Each can be left out, to measure what it is worth; nothing else changes,
+ * and every call still works. */
+enum xp_layer {
+    XP_LAYER_MAG = 1 << 0,       /* magazines of medium blocks; without: page lists, like small */
+    XP_LAYER_BATCH = 1 << 1,     /* chains of remote frees; without: one CAS each */
+    XP_LAYER_ADOPT = 1 << 2,     /* heaps and pages of ended threads are taken over by others */
+    XP_LAYER_CUT = 1 << 3,       /* cut lists; without: small blocks are not sampled */
+    XP_LAYER_POPULATE = 1 << 4,  /* pages that will be written are asked for by one call */
+    XP_LAYER_PURGE = 1 << 5,     /* free memory goes back; without: only by xp_heap_trim() */
+    XP_LAYER_HUGECACHE = 1 << 6, /* mappings of freed huge blocks are kept for a while */
+    XP_LAYER_RUNCACHE = 1 << 7,  /* and runs of freed large ones, per thread */
+    XP_LAYERS_ALL = (1 << 8) - 1
+};
+
+enum xp_thp {
+    XP_THP_SYSTEM, /* what the system does by itself, without inflating what was purged */
+    XP_THP_ALWAYS, /* memory for blocks asks for huge pages */
+    XP_THP_NEVER,  /* and refuses them */
+};
+
+#define XP_PURGE_NEVER UINT64_MAX
+
+/* How much one wants of what; all numbers are caught to be sensible by whoever reads them in. */
 struct xp_core_options {
     size_t reserve_bytes;    /* address space to reserve first; 0: 1 TiB and down from there */
     uint64_t sample_bytes;   /* mean bytes between samples: 0 off, 1 every allocation */
     uint64_t seed;           /* of all sampling draws */
-    uint64_t purge_delay_ns; /* age at which free slices go back to the system */
+    size_t cache_max_bytes;  /* free blocks in the caches of all threads together; 0: none are kept;
+                                SIZE_MAX: as much as the caches hold */
+    uint64_t purge_delay_ns; /* age at which free slices go back to the system; 0: at once;
+                                XP_PURGE_NEVER: neither by age nor by amount */
     size_t dirty_max_bytes;  /* amount at which they go at once; 0: max(8 MiB, peak/16) */
+    bool background_thread;  /* a thread of preload's purges, so that an idle process comes down */
+    enum xp_thp thp;         /* transparent huge pages */
+    size_t heap_limit_bytes; /* blocks that would take the memory for blocks beyond it are refused;
+                                0: no limit */
+    uint32_t layers;         /* enum xp_layer, those that work */
 };
 
+/* What holds where nobody says otherwise: sampling off, all layers, 100 ms, no limits. */
+void xp_core_options_default(struct xp_core_options *ret_options);
+
 /* Called once, before the first slow path, by whoever reads the options; a second call is
- * ignored. Without it the defaults hold with sampling off. 0 or -ENOMEM when not one segment can be
- * had (then every allocation fails cleanly). */
+ * ignored. Without it the defaults hold. 0 or -ENOMEM when not one segment can be had (then every
+ * allocation fails cleanly). */
 int xp_core_init(const struct xp_core_options *options);
 
 /* ---- blocks ---- */
@@ -134,20 +168,48 @@ bool xp_heap_trim(void);
 
 /* ---- figures ---- */
 
+/* Since the start, of all threads, also those that ended; a forked child goes on from what it
+ * found.
+ */
 struct xp_core_stats {
-    uint64_t slow_calls;   /* allocations that left the fast path */
-    uint64_t remote_frees; /* frees by a thread that is not the owner */
-    uint64_t adopted_heaps;
+    /* Allocations that left the fast path, and why. */
+    uint64_t slow_calls;   /* all of them */
+    uint64_t slow_small;   /* the list of a small class was empty */
+    uint64_t slow_medium;  /* so was the magazine of a medium one */
+    uint64_t slow_large;   /* a run of slices */
+    uint64_t slow_huge;    /* a mapping of its own */
+    uint64_t slow_aligned; /* an alignment beyond 16; counted above, too */
+    uint64_t
+        fresh_slices; /* taken from the system or from dirty ones, by refills and large blocks */
+    /* Blocks and pages that pass from thread to thread. */
+    uint64_t remote_frees;  /* frees by a thread that is not the owner */
+    uint64_t batched_frees; /* of these, those that went with another one */
+    uint64_t adopted_heaps; /* heaps of ended threads that a new one took */
+    uint64_t stolen_pages;  /* pages of resting heaps taken by others */
+    /* Memory that goes back. */
     uint64_t purge_calls, purge_bytes;
+    uint64_t purge_ns;         /* time in these calls */
+    uint64_t purge_longest_ns; /* the longest that one slow path spent with them */
+    uint64_t purge_held_back;  /* purges that were due and waited: no budget left */
+    /* Caches of what is large. */
+    uint64_t run_hits, run_misses;   /* large blocks out of the cache of runs */
+    uint64_t huge_hits, huge_misses; /* huge ones out of the cache of mappings */
+    uint64_t huge_moves;             /* reallocations by mremap */
+    uint64_t populate_calls, populate_bytes;
+    /* The rest. */
     uint64_t samples;   /* due states consumed */
     uint64_t emergency; /* calls served while the thread was inside a slow path */
     uint64_t abandoned; /* heaps given up after a bounded wait */
     uint64_t invalid_frees;
+    uint64_t refused; /* allocations beyond the heap limit */
+    uint64_t heaps;   /* that there are, with a thread or resting */
+    /* Now. */
     size_t committed_bytes; /* slices in use or dirty */
     size_t dirty_bytes;     /* free slices not yet given back */
     size_t huge_bytes;
     size_t live_bytes;   /* handed out by slow-path accounting: an estimate */
     size_t mapped_bytes; /* address space committed for blocks */
+    size_t cached_bytes; /* free blocks in magazines and caches of runs and mappings */
 };
 void xp_core_stats_get(struct xp_core_stats *ret_stats);
 

@@ -36,10 +36,21 @@ static void start(const struct xp_core_options *options)
 
 void xp_start_ensure(void)
 {
-    static const struct xp_core_options defaults = {.purge_delay_ns = 100 * 1000 * 1000};
+    struct xp_core_options defaults;
 
-    if (XP_UNLIKELY(!atomic_load_explicit(&started, memory_order_acquire)))
+    if (XP_UNLIKELY(!atomic_load_explicit(&started, memory_order_acquire))) {
+        xp_core_options_default(&defaults);
         start(&defaults);
+    }
+}
+
+void xp_core_options_default(struct xp_core_options *ret_options)
+{
+    *ret_options = (struct xp_core_options){
+        .cache_max_bytes = SIZE_MAX,
+        .purge_delay_ns = 100 * 1000 * 1000,
+        .layers = XP_LAYERS_ALL,
+    };
 }
 
 int xp_core_init(const struct xp_core_options *options)

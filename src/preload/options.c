@@ -10,95 +10,174 @@
 #include "base/message.h"
 #include "base/meta.h"
 #include "base/os.h"
+#include "core/heap.h"
+#include "preload/value.h"
 
-enum kind {
-    KIND_TEXT,
-    KIND_FLAG,
-    KIND_SIZE,   /* bytes; k, M, G, T are powers of 1024 */
-    KIND_COUNT,  /* a whole number */
-    KIND_SIGNED, /* a whole number, kept as two's complement */
-    KIND_CHOICE, /* one of the words in .words, by index */
-};
+/* What the layers of the allocator are called, in the order of the bits of enum xp_layer. */
+#define LAYERS "mag|batch|adopt|cut|populate|purge|hugecache|runcache"
+_Static_assert(XP_LAYER_MAG == 1 && XP_LAYER_PURGE == 1 << 5 && XP_LAYER_RUNCACHE == 1 << 7 &&
+                   XP_LAYERS_ALL == (1 << 8) - 1,
+               "one word of LAYERS per bit");
+_Static_assert(XP_THP_SYSTEM == 0 && XP_THP_ALWAYS == 1 && XP_THP_NEVER == 2, "words of XPROF_THP");
+_Static_assert(XP_PURGE_NEVER == XP_VALUE_WORD, "never");
+
+#define TEXT             .kind = XP_VALUE_TEXT
+#define FLAG             .kind = XP_VALUE_FLAG
+#define SIZE(low, high)  .kind = XP_VALUE_SIZE, .least = (low), .most = (high)
+#define COUNT(low, high) .kind = XP_VALUE_COUNT, .least = (low), .most = (high)
+#define CHOICE(list)     .kind = XP_VALUE_CHOICE, .words = (list)
+#define OR(word)         .words = (word) /* a number, or the word for more than any */
 
 struct variable {
     const char *name;
-    const char *alias; /* another name for the same, of less weight; or NULL */
-    enum kind kind;
-    uint64_t preset, least, most;
-    const char *words; /* of a choice, separated by | */
+    struct xp_value_type type;
+    uint64_t preset;
     const char *help;
+    const char *alias; /* another name for the same, of less weight; or NULL */
+    struct xp_value_type alias_type;
 };
 
 static const struct variable table[XP_OPTIONS] = {
-    [XP_OPTION_PREFIX] = {"HEAPPROFILE", NULL, KIND_TEXT, 0, 0, 0, NULL,
-                          "write dumps named PREFIX.0001.heap, PREFIX.0002.heap, ..."},
-    [XP_OPTION_USE_PID] = {"HEAPPROFILE_USE_PID", NULL, KIND_FLAG, 0, 0, 1, NULL,
-                           "put the process number into the names, as in children"},
-    [XP_OPTION_ALLOC_INTERVAL] = {"HEAP_PROFILE_ALLOCATION_INTERVAL", NULL, KIND_SIZE, 1ull << 30,
-                                  0, 1ull << 60, NULL,
-                                  "dump each time so many bytes were allocated; 0: never"},
-    [XP_OPTION_DEALLOC_INTERVAL] = {"HEAP_PROFILE_DEALLOCATION_INTERVAL", NULL, KIND_SIZE, 0, 0,
-                                    1ull << 60, NULL,
-                                    "dump each time so many bytes were freed; 0: never"},
-    [XP_OPTION_INUSE_INTERVAL] = {"HEAP_PROFILE_INUSE_INTERVAL", NULL, KIND_SIZE, 100ull << 20, 0,
-                                  1ull << 60, NULL,
-                                  "dump when the bytes in use passed their last peak by so many; "
-                                  "0: never"},
-    [XP_OPTION_TIME_INTERVAL] = {"HEAP_PROFILE_TIME_INTERVAL", NULL, KIND_COUNT, 0, 0, 1u << 30,
-                                 NULL, "dump so often, in seconds; 0: never"},
-    [XP_OPTION_SIGNAL] = {"HEAPPROFILESIGNAL", NULL, KIND_COUNT, 0, 0, 64, NULL,
-                          "dump when this signal arrives; 0: none"},
-    [XP_OPTION_CLEANUP] = {"HEAP_PROFILE_CLEANUP", NULL, KIND_FLAG, 0, 0, 1, NULL,
-                           "remove dumps under the prefix whose process has ended"},
-    [XP_OPTION_MMAP] = {"HEAP_PROFILE_MMAP", NULL, KIND_FLAG, 0, 0, 1, NULL,
-                        "not supported: mmap calls are not profiled"},
-    [XP_OPTION_ONLY_MMAP] = {"HEAP_PROFILE_ONLY_MMAP", NULL, KIND_FLAG, 0, 0, 1, NULL,
-                             "not supported: mmap calls are not profiled"},
-    [XP_OPTION_MMAP_LOG] = {"HEAP_PROFILE_MMAP_LOG", NULL, KIND_FLAG, 0, 0, 1, NULL,
-                            "not supported: mmap calls are not profiled"},
-    [XP_OPTION_VERBOSE] = {"PERFTOOLS_VERBOSE", NULL, KIND_SIGNED, 0, INT_MIN, INT_MAX, NULL,
-                           "below 0: print nothing"},
-    [XP_OPTION_SAMPLE_BYTES] = {"XPROF_SAMPLE_BYTES", "TCMALLOC_SAMPLE_PARAMETER", KIND_SIZE,
-                                524288, 0, 1ull << 40, NULL,
-                                "mean distance of samples; 1: every allocation; 0: off"},
-    [XP_OPTION_DEPTH] = {"XPROF_DEPTH", NULL, KIND_COUNT, 128, 1, 1024, NULL,
-                         "most frames of a stack"},
-    [XP_OPTION_STACKS_MAX] = {"XPROF_STACKS_MAX", NULL, KIND_COUNT, 8u << 20, 1024, (1u << 24) - 1,
-                              NULL, "most nodes of the call tree"},
-    [XP_OPTION_UNWINDER] = {"XPROF_UNWINDER", NULL, KIND_CHOICE, 0, 0, 1, "own|libunwind",
-                            "what takes the stacks"},
-    [XP_OPTION_VERIFY] = {"XPROF_VERIFY", NULL, KIND_COUNT, 0, 0, UINT32_MAX, NULL,
-                          "compare every N-th stack with libunwind's; 0: none"},
-    [XP_OPTION_SEED] = {"XPROF_SEED", NULL, KIND_COUNT, 0, 0, UINT64_MAX, NULL,
-                        "fixes the random choice of samples; 0: another one each run"},
-    [XP_OPTION_LOG] = {"XPROF_LOG", NULL, KIND_TEXT, 0, 0, 0, NULL,
-                       "append messages to this file, those of children too, not to stderr"},
-    [XP_OPTION_STRICT] = {"XPROF_STRICT", NULL, KIND_FLAG, 0, 0, 1, NULL,
-                          "abort on a double or invalid free"},
-    [XP_OPTION_DUMP_ON_EXEC] = {"XPROF_DUMP_ON_EXEC", NULL, KIND_FLAG, 0, 0, 1, NULL,
-                                "dump before the program is replaced by exec"},
-    [XP_OPTION_RESERVE] = {"XPROF_RESERVE", NULL, KIND_SIZE, 0, 0, 1ull << 46, NULL,
-                           "address space to set aside first; 0: as much as can be had"},
-    [XP_OPTION_PURGE_DELAY] = {"XPROF_PURGE_DELAY_MS", NULL, KIND_COUNT, 100, 0, 1u << 30, NULL,
-                               "age at which free memory goes back to the system"},
-    [XP_OPTION_DIRTY_MAX] = {"XPROF_DIRTY_MAX", NULL, KIND_SIZE, 0, 0, 1ull << 46, NULL,
-                             "free memory kept at most; 0: 8 MiB or 1/16 of the peak"},
-    [XP_OPTION_FAULT] = {"XPROF_FAULT", NULL, KIND_TEXT, 0, 0, 0, NULL,
-                         "for tests, N[:MASK[:ERRNO]]: every N-th system call of ours fails"},
-    [XP_OPTION_PROCESS] = {"XPROF_PROCESS", NULL, KIND_COUNT, 0, 0, INT_MAX, NULL,
-                           "set by the library itself: the process that owns the plain names"},
+    [XP_OPTION_PREFIX] = {.name = "HEAPPROFILE",
+                          .type = {TEXT},
+                          .help = "write dumps named PREFIX.0001.heap, PREFIX.0002.heap, ..."},
+    [XP_OPTION_USE_PID] = {.name = "HEAPPROFILE_USE_PID",
+                           .type = {FLAG},
+                           .help = "put the process number into the names, as in children"},
+    [XP_OPTION_ALLOC_INTERVAL] = {.name = "HEAP_PROFILE_ALLOCATION_INTERVAL",
+                                  .type = {SIZE(0, 1ull << 60)},
+                                  .preset = 1ull << 30,
+                                  .help = "dump each time so many bytes were allocated; 0: never"},
+    [XP_OPTION_DEALLOC_INTERVAL] = {.name = "HEAP_PROFILE_DEALLOCATION_INTERVAL",
+                                    .type = {SIZE(0, 1ull << 60)},
+                                    .help = "dump each time so many bytes were freed; 0: never"},
+    [XP_OPTION_INUSE_INTERVAL] =
+        {.name = "HEAP_PROFILE_INUSE_INTERVAL",
+         .type = {SIZE(0, 1ull << 60)},
+         .preset = 100ull << 20,
+         .help = "dump when the bytes in use passed their last peak by so many; 0: never"},
+    [XP_OPTION_TIME_INTERVAL] = {.name = "HEAP_PROFILE_TIME_INTERVAL",
+                                 .type = {COUNT(0, 1u << 30)},
+                                 .help = "dump so often, in seconds; 0: never"},
+    [XP_OPTION_SIGNAL] = {.name = "HEAPPROFILESIGNAL",
+                          .type = {COUNT(0, 64)},
+                          .help = "dump when this signal arrives; 0: none"},
+    [XP_OPTION_CLEANUP] = {.name = "HEAP_PROFILE_CLEANUP",
+                           .type = {FLAG},
+                           .help = "remove dumps under the prefix whose process has ended"},
+    [XP_OPTION_MMAP] = {.name = "HEAP_PROFILE_MMAP",
+                        .type = {FLAG},
+                        .help = "not supported: mmap calls are not profiled"},
+    [XP_OPTION_ONLY_MMAP] = {.name = "HEAP_PROFILE_ONLY_MMAP",
+                             .type = {FLAG},
+                             .help = "not supported: mmap calls are not profiled"},
+    [XP_OPTION_MMAP_LOG] = {.name = "HEAP_PROFILE_MMAP_LOG",
+                            .type = {FLAG},
+                            .help = "not supported: mmap calls are not profiled"},
+    [XP_OPTION_VERBOSE] = {.name = "PERFTOOLS_VERBOSE",
+                           .type = {.kind = XP_VALUE_SIGNED, .least = INT_MIN, .most = INT_MAX},
+                           .help = "below 0: print nothing"},
+    [XP_OPTION_SAMPLE_BYTES] = {.name = "XPROF_SAMPLE_BYTES",
+                                .type = {SIZE(0, 1ull << 40)},
+                                .preset = 524288,
+                                .help = "mean distance of samples; 1: every allocation; 0: off",
+                                .alias = "TCMALLOC_SAMPLE_PARAMETER",
+                                .alias_type = {SIZE(0, 1ull << 40)}},
+    [XP_OPTION_DEPTH] = {.name = "XPROF_DEPTH",
+                         .type = {COUNT(1, 1024)},
+                         .preset = 128,
+                         .help = "most frames of a stack"},
+    [XP_OPTION_STACKS_MAX] = {.name = "XPROF_STACKS_MAX",
+                              .type = {COUNT(1024, (1u << 24) - 1)},
+                              .preset = 8u << 20,
+                              .help = "most nodes of the call tree"},
+    [XP_OPTION_UNWINDER] = {.name = "XPROF_UNWINDER",
+                            .type = {CHOICE("own|libunwind")},
+                            .help = "what takes the stacks"},
+    [XP_OPTION_VERIFY] = {.name = "XPROF_VERIFY",
+                          .type = {COUNT(0, UINT32_MAX)},
+                          .help = "compare every N-th stack with libunwind's; 0: none"},
+    [XP_OPTION_SEED] = {.name = "XPROF_SEED",
+                        .type = {COUNT(0, UINT64_MAX)},
+                        .help = "fixes the random choice of samples; 0: another one each run"},
+    [XP_OPTION_LOG] = {.name = "XPROF_LOG",
+                       .type = {TEXT},
+                       .help =
+                           "append messages to this file, those of children too, not to stderr"},
+    [XP_OPTION_STRICT] = {.name = "XPROF_STRICT",
+                          .type = {FLAG},
+                          .help = "abort on a double or invalid free"},
+    [XP_OPTION_DUMP_ON_EXEC] = {.name = "XPROF_DUMP_ON_EXEC",
+                                .type = {FLAG},
+                                .help = "dump before the program is replaced by exec"},
+    [XP_OPTION_RESERVE] = {.name = "XPROF_RESERVE",
+                           .type = {SIZE(0, 1ull << 46)},
+                           .help = "address space to set aside first; 0: as much as can be had"},
+    [XP_OPTION_CACHE_MAX] = {.name = "XPROF_CACHE_MAX",
+                             .type = {SIZE(0, 1ull << 46), OR("unlimited")},
+                             .preset = XP_VALUE_WORD,
+                             .help = "free blocks kept in the caches of all threads together",
+                             .alias = "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES",
+                             .alias_type = {SIZE(0, 1ull << 46)}},
+    [XP_OPTION_PURGE_DELAY] = {.name = "XPROF_PURGE_DELAY_MS",
+                               .type = {COUNT(0, 1u << 30), OR("never")},
+                               .preset = 100,
+                               .help =
+                                   "age at which free memory goes back to the system; 0: at once",
+                               .alias = "TCMALLOC_RELEASE_RATE",
+                               .alias_type = {.kind = XP_VALUE_RATE, .least = 0, .most = 1000000}},
+    [XP_OPTION_DIRTY_MAX] = {.name = "XPROF_DIRTY_MAX",
+                             .type = {SIZE(0, 1ull << 46)},
+                             .help = "free memory kept at most; 0: 8 MiB or 1/16 of the peak"},
+    [XP_OPTION_BG_THREAD] = {.name = "XPROF_BG_THREAD",
+                             .type = {FLAG},
+                             .help =
+                                 "a thread gives free memory back, also while the program is idle"},
+    [XP_OPTION_THP] = {.name = "XPROF_THP",
+                       .type = {CHOICE("system|always|never")},
+                       .help = "transparent huge pages for the heap"},
+    [XP_OPTION_HEAP_LIMIT] = {.name = "XPROF_HEAP_LIMIT",
+                              .type = {SIZE(0, 1ull << 46)},
+                              .help =
+                                  "malloc fails rather than let the heap grow beyond; 0: no limit",
+                              .alias = "TCMALLOC_HEAP_LIMIT_MB",
+                              .alias_type = {.kind = XP_VALUE_MIB, .least = 0, .most = 1u << 26}},
+    [XP_OPTION_LARGE_REPORT] =
+        {.name = "XPROF_LARGE_REPORT",
+         .type = {SIZE(0, 1ull << 60)},
+         .help = "say where so large a block was asked for; grows with each report; 0: never",
+         .alias = "TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD",
+         .alias_type = {.kind = XP_VALUE_ABOVE}},
+    [XP_OPTION_LAYERS] = {.name = "XPROF_LAYERS",
+                          .type = {.kind = XP_VALUE_LESS, .words = LAYERS},
+                          .preset = XP_LAYERS_ALL,
+                          .help = "for measurements: parts of the allocator to do without"},
+    [XP_OPTION_STATS] = {.name = "XPROF_STATS",
+                         .type = {.kind = XP_VALUE_STATS},
+                         .help = "counters at the end, as a text (1) or to a file"},
+    [XP_OPTION_FAULT] = {.name = "XPROF_FAULT",
+                         .type = {TEXT},
+                         .help =
+                             "for tests, N[:MASK[:ERRNO]]: every N-th system call of ours fails"},
+    [XP_OPTION_PROCESS] = {.name = "XPROF_PROCESS",
+                           .type = {COUNT(0, INT_MAX)},
+                           .help =
+                               "set by the library itself: the process that owns the plain names"},
 };
 
 #define COMPLAINTS_MAX 8
 
+enum { SET_BY_ALIAS = 1, SET_BY_NAME = 2 };
+
 static struct {
     uint64_t number[XP_OPTIONS];
-    const char *text[XP_OPTIONS]; /* in meta memory; of KIND_TEXT */
-    uint8_t set[XP_OPTIONS];      /* by nobody, by the alias, by the name */
+    const char *text[XP_OPTIONS]; /* in meta memory; of options with a text in them */
+    uint8_t set[XP_OPTIONS];      /* by whom; both may be */
     bool setuid_ignored;          /* HEAPPROFILE was set and may not be heard */
     /* What xp_options_complain() has to say: values as they were given. */
     struct {
         const struct variable *variable; /* NULL: a name of ours that is in no table */
+        bool alias;
         const char *text;
     } complaint[COMPLAINTS_MAX];
     unsigned complaints;
@@ -113,113 +192,14 @@ static const char *keep_text(const char *text)
     return copy;
 }
 
-static void complain(const struct variable *variable, const char *text)
+static void complain(const struct variable *variable, bool alias, const char *text)
 {
     if (options.complaints < COMPLAINTS_MAX && (text = keep_text(text)) != NULL) {
         options.complaint[options.complaints].variable = variable;
+        options.complaint[options.complaints].alias = alias;
         options.complaint[options.complaints].text = text;
         options.complaints++;
     }
-}
-
-static bool parse_digits(const char **text, uint64_t *ret_value)
-{
-    const char *at = *text;
-    uint64_t value = 0;
-
-    if (*at < '0' || *at > '9')
-        return false;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
-            return false;
-    }
-    *text = at;
-    *ret_value = value;
-    return true;
-}
-
-static bool parse_size(const char *text, uint64_t *ret_value)
-{
-    static const char units[] = "kmgt";
-    uint64_t value;
-
-    if (!parse_digits(&text, &value))
-        return false;
-    if (*text) {
-        const char *unit = strchr(units, *text | 0x20);
-        if (!unit || __builtin_mul_overflow(value, 1ull << (10 * (unit - units + 1)), &value))
-            return false;
-        text++;
-        /* k, kB and KiB are all 1024 here, as memory is counted. */
-        if (*text == 'i')
-            text++;
-        if (*text == 'B' || *text == 'b')
-            text++;
-    }
-    *ret_value = value;
-    return *text == 0;
-}
-
-static bool parse_word(const char *text, const char *words, uint64_t *ret_value)
-{
-    size_t length = strlen(text);
-
-    for (uint64_t index = 0;; index++) {
-        const char *end = strchr(words, '|');
-        size_t size = end ? (size_t)(end - words) : strlen(words);
-        if (size == length && memcmp(words, text, size) == 0) {
-            *ret_value = index;
-            return true;
-        }
-        if (!end)
-            return false;
-        words = end + 1;
-    }
-}
-
-static bool parse_signed(const char *text, const struct variable *v, uint64_t *ret_value)
-{
-    bool negative = *text == '-';
-    uint64_t value;
-
-    text += negative;
-    if (!parse_digits(&text, &value) || *text || value > INT_MAX)
-        return false;
-    int64_t number = negative ? -(int64_t)value : (int64_t)value;
-    *ret_value = (uint64_t)number;
-    return number >= (int64_t)v->least && number <= (int64_t)v->most;
-}
-
-static bool parse(const struct variable *v, const char *text, uint64_t *ret_value)
-{
-    uint64_t value = 0;
-    bool ok = false;
-
-    switch (v->kind) {
-    case KIND_TEXT:
-        return true;
-    case KIND_SIGNED:
-        return parse_signed(text, v, ret_value);
-    case KIND_FLAG:
-        ok = parse_word(text, "0|1", &value) || parse_word(text, "false|true", &value) ||
-             parse_word(text, "no|yes", &value) || parse_word(text, "off|on", &value) ||
-             parse_word(text, "f|t", &value) || parse_word(text, "n|y", &value);
-        break;
-    case KIND_SIZE:
-        ok = parse_size(text, &value);
-        break;
-    case KIND_COUNT:
-        ok = parse_digits(&text, &value) && *text == 0;
-        break;
-    case KIND_CHOICE:
-        ok = parse_word(text, v->words, &value);
-        break;
-    }
-    if (!ok || value < v->least || value > v->most)
-        return false;
-    *ret_value = value;
-    return true;
 }
 
 /* The value in NAME=VALUE, or NULL when it is another name. */
@@ -229,33 +209,46 @@ static const char *value_of(const char *entry, const char *name)
     return strncmp(entry, name, length) == 0 && entry[length] == '=' ? entry + length + 1 : NULL;
 }
 
+static void set(int i, bool alias, const char *text)
+{
+    const struct variable *v = &table[i];
+    uint8_t by = alias ? SET_BY_ALIAS : SET_BY_NAME;
+    uint64_t number;
+
+    /* NAME= is how people unset a variable for one command; the first of two counts. */
+    if (*text == 0 || (options.set[i] & by))
+        return;
+    if (!xp_value_parse(alias ? &v->alias_type : &v->type, text, &number)) {
+        complain(v, alias, text);
+        return;
+    }
+    bool weaker = options.set[i] > by;
+    options.set[i] |= by;
+    if (weaker)
+        return;
+    options.number[i] = number;
+    if (v->type.kind == XP_VALUE_TEXT)
+        options.text[i] = keep_text(text);
+    else if (v->type.kind == XP_VALUE_STATS && number == XP_STATS_JSON)
+        options.text[i] = keep_text(xp_value_stats_file(text));
+}
+
 static void read_entry(const char *entry)
 {
     for (int i = 0; i < XP_OPTIONS; i++) {
-        const struct variable *v = &table[i];
-        const char *value = value_of(entry, v->name);
-        uint8_t rank = 2;
-        if (!value && v->alias) {
-            value = value_of(entry, v->alias);
-            rank = 1;
-        }
-        if (!value)
-            continue;
-        /* NAME= is how people unset a variable for one command; the first of two counts. */
-        if (*value == 0 || options.set[i] >= rank)
+        const char *text = value_of(entry, table[i].name);
+        if (text) {
+            set(i, false, text);
             return;
-        if (!parse(v, value, &options.number[i])) {
-            complain(v, value);
-        } else {
-            options.set[i] = rank;
-            if (v->kind == KIND_TEXT)
-                options.text[i] = keep_text(value);
         }
-        return;
+        if (table[i].alias && (text = value_of(entry, table[i].alias)) != NULL) {
+            set(i, true, text);
+            return;
+        }
     }
     if (strncmp(entry, "XPROF_", 6) == 0 || strncmp(entry, "HEAP_PROFILE_", 13) == 0 ||
         strncmp(entry, "HEAPPROFILE", 11) == 0)
-        complain(NULL, entry);
+        complain(NULL, false, entry);
 }
 
 /* Nearly every entry is none of ours: one look at its first letters. */
@@ -329,75 +322,60 @@ void xp_options_mark_environment(pid_t pid)
     environ = entries;
 }
 
-static void print_accepted(struct xp_out *out, const struct variable *v)
+static void say_unreadable(const struct variable *v, bool alias, const char *text)
 {
-    switch (v->kind) {
-    case KIND_TEXT:
-        xp_out_text(out, "a text");
-        return;
-    case KIND_FLAG:
-        xp_out_text(out, "0 or 1");
-        return;
-    case KIND_CHOICE:
-        for (const char *word = v->words; *word; word++) {
-            if (*word == '|')
-                xp_out_text(out, " or ");
-            else
-                xp_out_char(out, *word);
+    struct xp_message m;
+
+    xp_message_begin(&m);
+    xp_out_text(&m.out, "libxprof: ");
+    if (v) {
+        xp_out_text(&m.out, alias ? v->alias : v->name);
+        xp_out_text(&m.out, "='");
+        xp_out_escaped(&m.out, text, strnlen(text, 200));
+        xp_out_text(&m.out, "' is not ");
+        xp_value_print_type(&m.out, alias ? &v->alias_type : &v->type);
+        if (alias) {
+            xp_out_text(&m.out, "; using ");
+            xp_out_text(&m.out, v->name);
+            xp_out_char(&m.out, '=');
+        } else {
+            xp_out_text(&m.out, "; using ");
         }
-        return;
-    case KIND_SIGNED:
-        xp_out_text(out, "a whole number");
-        return;
-    case KIND_SIZE:
-        xp_out_text(out, "a size in bytes (k, M, G may follow) from ");
-        break;
-    case KIND_COUNT:
-        xp_out_text(out, "a whole number from ");
-        break;
+        xp_value_print(&m.out, &v->type, options.number[v - table]);
+    } else {
+        const char *equals = strchr(text, '=');
+        xp_out_escaped(&m.out, text, equals ? (size_t)(equals - text) : strnlen(text, 200));
+        xp_out_text(&m.out, " is not a variable of this library (see libxprof(7)); ignored");
     }
-    xp_out_unsigned(out, v->least, 0);
-    xp_out_text(out, " to ");
-    xp_out_unsigned(out, v->most, 0);
+    xp_message_end(&m);
 }
 
-static void print_preset(struct xp_out *out, const struct variable *v)
+static void say_both(const struct variable *v)
 {
-    if (v->kind == KIND_TEXT) {
-        xp_out_text(out, "unset");
-    } else if (v->kind == KIND_CHOICE) {
-        const char *end = strchr(v->words, '|');
-        xp_out_bytes(out, v->words, (size_t)(end - v->words)); /* all presets are the first word */
-    } else {
-        xp_out_unsigned(out, v->preset, 0);
-    }
+    struct xp_message m;
+
+    xp_message_begin(&m);
+    xp_out_text(&m.out, "libxprof: ");
+    xp_out_text(&m.out, v->name);
+    xp_out_text(&m.out, " and ");
+    xp_out_text(&m.out, v->alias);
+    xp_out_text(&m.out, " are both set; using ");
+    xp_out_text(&m.out, v->name);
+    xp_out_char(&m.out, '=');
+    xp_value_print(&m.out, &v->type, options.number[v - table]);
+    xp_message_end(&m);
 }
 
 void xp_options_complain(void)
 {
-    struct xp_message m;
-
     if (options.setuid_ignored)
         xp_message_text("HeapProfiler: ignoring HEAPPROFILE because program seems to be setuid");
-    for (unsigned i = 0; i < options.complaints; i++) {
-        const struct variable *v = options.complaint[i].variable;
-        const char *text = options.complaint[i].text;
-        xp_message_begin(&m);
-        xp_out_text(&m.out, "libxprof: ");
-        if (v) {
-            xp_out_text(&m.out, v->name);
-            xp_out_text(&m.out, "='");
-            xp_out_escaped(&m.out, text, strnlen(text, 200));
-            xp_out_text(&m.out, "' is not ");
-            print_accepted(&m.out, v);
-            xp_out_text(&m.out, "; using ");
-            print_preset(&m.out, v);
-        } else {
-            const char *equals = strchr(text, '=');
-            xp_out_escaped(&m.out, text, equals ? (size_t)(equals - text) : strnlen(text, 200));
-            xp_out_text(&m.out, " is not a variable of this library (see libxprof(7)); ignored");
-        }
-        xp_message_end(&m);
+    for (unsigned i = 0; i < options.complaints; i++)
+        say_unreadable(options.complaint[i].variable, options.complaint[i].alias,
+                       options.complaint[i].text);
+    for (int i = 0; i < XP_OPTIONS; i++) {
+        if (options.set[i] == (SET_BY_ALIAS | SET_BY_NAME))
+            say_both(&table[i]);
     }
     if (options.number[XP_OPTION_MMAP] || options.number[XP_OPTION_ONLY_MMAP] ||
         options.number[XP_OPTION_MMAP_LOG])
@@ -428,13 +406,18 @@ bool xp_option_is_set(enum xp_option option)
 void xp_options_print(struct xp_out *out)
 {
     for (int i = 0; i < XP_OPTIONS; i++) {
-        xp_out_text(out, table[i].name);
+        const struct variable *v = &table[i];
+        xp_out_text(out, v->name);
         xp_out_char(out, '\t');
-        print_preset(out, &table[i]);
+        xp_value_print(out, &v->type, v->preset);
         xp_out_char(out, '\t');
-        print_accepted(out, &table[i]);
+        xp_value_print_type(out, &v->type);
         xp_out_char(out, '\t');
-        xp_out_text(out, table[i].help);
+        xp_out_text(out, v->help);
+        if (v->alias) {
+            xp_out_text(out, "; also ");
+            xp_out_text(out, v->alias);
+        }
         xp_out_char(out, '\n');
     }
 }

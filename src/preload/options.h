@@ -34,8 +34,15 @@ enum xp_option {
     XP_OPTION_STRICT,
     XP_OPTION_DUMP_ON_EXEC,
     XP_OPTION_RESERVE,
+    XP_OPTION_CACHE_MAX,
     XP_OPTION_PURGE_DELAY,
     XP_OPTION_DIRTY_MAX,
+    XP_OPTION_BG_THREAD,
+    XP_OPTION_THP,
+    XP_OPTION_HEAP_LIMIT,
+    XP_OPTION_LARGE_REPORT,
+    XP_OPTION_LAYERS,
+    XP_OPTION_STATS,
     XP_OPTION_FAULT,
     XP_OPTION_PROCESS,
     XP_OPTIONS
@@ -48,10 +55,10 @@ void xp_options_init(void);
 /* Says what was wrong with what was read: one line each. Prints. */
 void xp_options_complain(void);
 
-/* Numbers, sizes in bytes, flags (0, 1) and choices (index). */
+/* Numbers, sizes in bytes, flags (0, 1), choices (index) and what else value.h says. */
 uint64_t xp_option(enum xp_option option);
 int64_t xp_option_signed(enum xp_option option);
-/* NULL when not set. */
+/* NULL when not set. Of XP_OPTION_STATS: the file, NULL for none. */
 const char *xp_option_text(enum xp_option option);
 bool xp_option_is_set(enum xp_option option);
 

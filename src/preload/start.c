@@ -24,6 +24,7 @@
 #include "preload/run.h"
 #include "preload/thread.h"
 #include "preload/helper.h"
+#include "preload/value.h"
 #include "profile/profile.h"
 
 _Atomic uint32_t xp_mode_word;
@@ -123,18 +124,33 @@ static void start_profile(uint64_t seed)
         xp_message_text("libxprof: no memory for the profile: nothing is recorded");
 }
 
+/* Milliseconds, or never. */
+static uint64_t purge_delay_ns(uint64_t delay_ms)
+{
+    return delay_ms == XP_VALUE_WORD ? XP_PURGE_NEVER : delay_ms * 1000000u;
+}
+
+static void core_options(struct xp_core_options *ret_options)
+{
+    xp_core_options_default(ret_options);
+    ret_options->reserve_bytes = xp_option(XP_OPTION_RESERVE);
+    ret_options->sample_bytes = xp_option(XP_OPTION_SAMPLE_BYTES);
+    ret_options->seed = xp_rng_stream(process_seed, 1);
+    ret_options->cache_max_bytes = xp_option(XP_OPTION_CACHE_MAX);
+    ret_options->purge_delay_ns = purge_delay_ns(xp_option(XP_OPTION_PURGE_DELAY));
+    ret_options->dirty_max_bytes = xp_option(XP_OPTION_DIRTY_MAX);
+    ret_options->background_thread = xp_option(XP_OPTION_BG_THREAD);
+    ret_options->thp = (enum xp_thp)xp_option(XP_OPTION_THP);
+    ret_options->heap_limit_bytes = xp_option(XP_OPTION_HEAP_LIMIT);
+    ret_options->layers = (uint32_t)xp_option(XP_OPTION_LAYERS);
+}
+
 /* The layers below get their options before the first block is made, also where it is not decided
  * yet whose malloc this process uses: core takes them once. */
 static void start_layers(void)
 {
     process_seed = choose_seed();
-    struct xp_core_options core = {
-        .reserve_bytes = xp_option(XP_OPTION_RESERVE),
-        .sample_bytes = xp_option(XP_OPTION_SAMPLE_BYTES),
-        .seed = xp_rng_stream(process_seed, 1),
-        .purge_delay_ns = xp_option(XP_OPTION_PURGE_DELAY) * 1000000u,
-        .dirty_max_bytes = xp_option(XP_OPTION_DIRTY_MAX),
-    };
+    struct xp_core_options core;
     struct xp_capture_options capture = {
         .depth = (unsigned)xp_option(XP_OPTION_DEPTH),
         .nodes_max = xp_option(XP_OPTION_STACKS_MAX),
@@ -143,6 +159,7 @@ static void start_layers(void)
     };
 
     xp_options_complain();
+    core_options(&core);
     if (xp_capture_init(&capture) < 0) {
         xp_message_text("libxprof: no memory for stacks: nothing is recorded");
         core.sample_bytes = 0;

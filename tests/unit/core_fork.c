@@ -18,8 +18,11 @@
 
 __attribute__((constructor)) static void start(void)
 {
-    struct xp_core_options options = {
-        .sample_bytes = 20000, .seed = 7, .purge_delay_ns = 10 * 1000 * 1000};
+    struct xp_core_options options;
+    xp_core_options_default(&options);
+    options.sample_bytes = 20000;
+    options.seed = 7;
+    options.purge_delay_ns = 10 * 1000 * 1000;
     xp_core_init(&options);
 }
 

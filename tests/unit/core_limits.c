@@ -221,7 +221,11 @@ static void every_nth(void *arg)
 {
     unsigned n = *(unsigned *)arg;
     pthread_t threads[2];
-    struct xp_core_options options = {.sample_bytes = 100000, .seed = n, .purge_delay_ns = 1000000};
+    struct xp_core_options options;
+    xp_core_options_default(&options);
+    options.sample_bytes = 100000;
+    options.seed = n;
+    options.purge_delay_ns = 1000000;
     struct xp_core_stats stats;
 
     xp_core_init(&options);
@@ -279,7 +283,9 @@ static void give_back(void *arg)
 {
     enum { N = 40009 };
     static void *p[N];
-    struct xp_core_options options = {.purge_delay_ns = 10 * 1000 * 1000};
+    struct xp_core_options options;
+    xp_core_options_default(&options);
+    options.purge_delay_ns = 10 * 1000 * 1000;
 
     (void)arg;
     xp_core_init(&options);

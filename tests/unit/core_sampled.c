@@ -10,7 +10,9 @@
 
 __attribute__((constructor)) static void start(void)
 {
-    struct xp_core_options options = {.sample_bytes = 1, .purge_delay_ns = 100 * 1000 * 1000};
+    struct xp_core_options options;
+    xp_core_options_default(&options);
+    options.sample_bytes = 1;
     xp_core_init(&options);
 }
 

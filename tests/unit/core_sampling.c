@@ -14,8 +14,10 @@
 
 __attribute__((constructor)) static void start(void)
 {
-    struct xp_core_options options = {
-        .sample_bytes = MEAN, .seed = 20011, .purge_delay_ns = 100 * 1000 * 1000};
+    struct xp_core_options options;
+    xp_core_options_default(&options);
+    options.sample_bytes = MEAN;
+    options.seed = 20011;
     xp_core_init(&options);
 }
 

@@ -18,8 +18,11 @@
 
 __attribute__((constructor)) static void start(void)
 {
-    struct xp_core_options options = {
-        .sample_bytes = 4096, .seed = 5, .purge_delay_ns = 20 * 1000 * 1000};
+    struct xp_core_options options;
+    xp_core_options_default(&options);
+    options.sample_bytes = 4096;
+    options.seed = 5;
+    options.purge_delay_ns = 20 * 1000 * 1000;
     xp_core_init(&options);
 }
 
