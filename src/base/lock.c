@@ -64,17 +64,29 @@ bool xp_lock_try(struct xp_lock *lock)
     return true;
 }
 
-int xp_lock_take_bounded(struct xp_lock *lock, uint64_t timeout_ns)
+/* Written by whoever waited, which is rare, or there would be more to repair than the counting. */
+static struct {
+    _Atomic uint64_t count, ns;
+} waits[XP_RANKS];
+
+void xp_lock_waits_get(enum xp_lock_rank rank, struct xp_lock_waits *ret_waits)
+{
+    ret_waits->count = atomic_load_explicit(&waits[rank].count, memory_order_relaxed);
+    ret_waits->ns = atomic_load_explicit(&waits[rank].ns, memory_order_relaxed);
+}
+
+static bool take_spinning(struct xp_lock *lock)
 {
     for (int spin = 0; spin < 64; spin++) {
-        if (take_free(lock, 0)) {
-            check_take(lock, true);
-            return 0;
-        }
         xp_relax();
+        if (take_free(lock, 0))
+            return true;
     }
+    return false;
+}
 
-    uint64_t end = timeout_ns ? xp_os_now_ns() + timeout_ns : 0;
+static int take_sleeping(struct xp_lock *lock, uint64_t start, uint64_t timeout_ns)
+{
     /* Whoever has slept takes the lock with the mark of sleepers: there may be more. */
     while (!take_free(lock, SLEEPERS)) {
         uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
@@ -84,15 +96,37 @@ int xp_lock_take_bounded(struct xp_lock *lock, uint64_t timeout_ns)
             continue;
         uint64_t left = 0;
         if (timeout_ns) {
-            uint64_t now = xp_os_now_ns();
-            if (now >= end)
+            uint64_t waited = xp_os_now_ns() - start;
+            if (waited >= timeout_ns)
                 return -ETIMEDOUT;
-            left = end - now;
+            left = timeout_ns - waited;
         }
         xp_os_futex_wait(&lock->word, word | SLEEPERS, left);
     }
-    check_take(lock, true);
     return 0;
+}
+
+static XP_NOINLINE int take_slow(struct xp_lock *lock, uint64_t timeout_ns)
+{
+    int r = 0;
+
+    if (!take_spinning(lock)) {
+        uint64_t start = xp_os_now_ns();
+        r = take_sleeping(lock, start, timeout_ns);
+        atomic_fetch_add_explicit(&waits[lock->rank].ns, xp_os_now_ns() - start,
+                                  memory_order_relaxed);
+    }
+    atomic_fetch_add_explicit(&waits[lock->rank].count, 1, memory_order_relaxed);
+    return r;
+}
+
+int xp_lock_take_bounded(struct xp_lock *lock, uint64_t timeout_ns)
+{
+    int r = XP_LIKELY(take_free(lock, 0)) ? 0 : take_slow(lock, timeout_ns);
+
+    if (r == 0)
+        check_take(lock, true);
+    return r;
 }
 
 void xp_lock_take(struct xp_lock *lock)

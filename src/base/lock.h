@@ -55,6 +55,14 @@ void xp_lock_give_restore(struct xp_lock *lock, const uint64_t *signals);
 /* True when the calling thread holds the lock (a signal handler over it included). */
 bool xp_lock_mine(const struct xp_lock *lock);
 
+/* What was lost by waiting for the locks of a rank since the start. Also right in signal handlers.
+ */
+struct xp_lock_waits {
+    uint64_t count; /* takes that did not get the lock at once */
+    uint64_t ns;    /* time from when such a take stopped trying (after about 2 us) to its end */
+};
+void xp_lock_waits_get(enum xp_lock_rank rank, struct xp_lock_waits *ret_waits);
+
 /* In a forked child, where the holder no longer exists: a free lock again. */
 void xp_lock_reset(struct xp_lock *lock);
 

@@ -40,15 +40,20 @@ void xp_message_begin(struct xp_message *m)
 
 void xp_message_end(struct xp_message *m)
 {
+    m->buffer[m->out.length++] = '\n';
+    xp_message_lines(m->buffer, m->out.length);
+}
+
+void xp_message_lines(const char *lines, size_t size)
+{
     struct stat st;
 
     if (atomic_load_explicit(&message.quiet, memory_order_relaxed))
         return;
-    m->buffer[m->out.length++] = '\n';
     if (message.log_path) {
         int fd = xp_os_open(message.log_path, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY, 0644);
         if (fd >= 0) {
-            xp_os_say(fd, m->buffer, m->out.length);
+            xp_os_say(fd, lines, size);
             xp_os_close(fd);
         }
         return;
@@ -56,7 +61,7 @@ void xp_message_end(struct xp_message *m)
     if (!atomic_load_explicit(&message.known, memory_order_acquire) || xp_os_fstat(2, &st) != 0 ||
         st.st_dev != message.device || st.st_ino != message.inode)
         return;
-    xp_os_say(2, m->buffer, m->out.length);
+    xp_os_say(2, lines, size);
 }
 
 void xp_message_text(const char *text)

@@ -32,4 +32,7 @@ void xp_message_end(struct xp_message *message);
 /* The short form: one fixed text. */
 void xp_message_text(const char *text);
 
+/* A text of several whole lines, each with its newline, of any length. */
+void xp_message_lines(const char *lines, size_t size);
+
 #endif

@@ -331,6 +331,30 @@ int xp_os_prlimit(pid_t pid, int resource, const struct rlimit64 *limit, struct 
     return (int)raw6(SYS_prlimit64, pid, resource, (long)limit, (long)ret_old, 0, 0);
 }
 
+static uint64_t timeval_ns(const struct timeval *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+}
+
+int xp_os_usage(struct xp_os_usage *ret_usage)
+{
+    struct rusage usage;
+    int r = (int)call(XP_OS_OTHER, SYS_getrusage, RUSAGE_SELF, (long)&usage, 0, 0, 0, 0);
+
+    if (r < 0)
+        return r;
+    *ret_usage = (struct xp_os_usage){
+        .minor_faults = (uint64_t)usage.ru_minflt,
+        .major_faults = (uint64_t)usage.ru_majflt,
+        .user_ns = timeval_ns(&usage.ru_utime),
+        .system_ns = timeval_ns(&usage.ru_stime),
+        .waits = (uint64_t)usage.ru_nvcsw,
+        .preemptions = (uint64_t)usage.ru_nivcsw,
+        .peak_rss_bytes = (uint64_t)usage.ru_maxrss << 10,
+    };
+    return 0;
+}
+
 int xp_os_lock_all(int flags)
 {
     return (int)raw6(SYS_mlockall, flags, 0, 0, 0, 0, 0); /* the program's call as well */

@@ -74,6 +74,14 @@ int xp_os_random(void *buffer, size_t size); /* getrandom; never blocks */
 int xp_os_getrlimit(int resource, struct rlimit64 *ret_limit);
 /* prlimit64(2); either limit may be NULL. */
 int xp_os_prlimit(pid_t pid, int resource, const struct rlimit64 *limit, struct rlimit64 *ret_old);
+/* What this process cost so far, all its threads. */
+struct xp_os_usage {
+    uint64_t minor_faults, major_faults; /* pages mapped without and with reading a file */
+    uint64_t user_ns, system_ns;
+    uint64_t waits, preemptions; /* switches to another thread: own will, and not */
+    uint64_t peak_rss_bytes;
+};
+int xp_os_usage(struct xp_os_usage *ret_usage);
 /* mlockall and munlockall. */
 int xp_os_lock_all(int flags);
 int xp_os_unlock_all(void);

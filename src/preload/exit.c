@@ -16,13 +16,13 @@
 
 XP_EXPORT _Noreturn void _exit(int status)
 {
-    xp_process_exit_dump();
+    xp_process_ends();
     xp_os_exit(status);
 }
 
 XP_EXPORT _Noreturn void _Exit(int status)
 {
-    xp_process_exit_dump();
+    xp_process_ends();
     xp_os_exit(status);
 }
 

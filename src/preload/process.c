@@ -12,6 +12,7 @@
 #include "core/heap.h"
 #include "preload/options.h"
 #include "preload/start.h"
+#include "preload/stats.h"
 #include "preload/thread.h"
 #include "preload/helper.h"
 #include "profile/profile.h"
@@ -50,6 +51,11 @@ void xp_process_init(void)
 bool xp_process_use_pid(void)
 {
     return process.is_child || process.second_image || xp_option(XP_OPTION_USE_PID);
+}
+
+bool xp_process_is_child(void)
+{
+    return process.is_child;
 }
 
 bool xp_process_is_quiet(void)
@@ -103,6 +109,7 @@ static void become_child(void)
     xp_message_set_quiet(xp_process_is_quiet());
     xp_profile_fork_child();
     xp_helper_fork_child();
+    xp_stats_fork_child();
 }
 
 static void fork_child(void)
@@ -119,7 +126,8 @@ static void fork_child(void)
 void xp_process_constructor(void)
 {
     pthread_atfork(fork_prepare, fork_parent, fork_child);
-    if (xp_option_text(XP_OPTION_PREFIX) && !xp_option_is_set(XP_OPTION_PROCESS))
+    if ((xp_option_text(XP_OPTION_PREFIX) || xp_option(XP_OPTION_STATS)) &&
+        !xp_option_is_set(XP_OPTION_PROCESS))
         xp_options_mark_environment(process.pid);
 }
 
@@ -135,15 +143,24 @@ bool xp_process_is_mine(void)
     return xp_os_getpid() == atomic_load_explicit(&process.pid, memory_order_relaxed);
 }
 
-void xp_process_exit_dump(void)
+static void dump_at_exit(void)
 {
-    if (xp_mode() != XP_MODE_OWN || !xp_option_text(XP_OPTION_PREFIX) || !xp_process_is_mine())
-        return;
-
     /* A handler that ends the program from within a slow path of ours may find locks taken. */
     struct xp_thread *self = xp_thread_get();
     uintptr_t before = xp_thread_enter(self);
     if (self == &xp_thread_none || !xp_thread_is_nested(self, &before))
         xp_profile_dump_at_exit();
     xp_thread_leave(self, before);
+}
+
+void xp_process_ends(void)
+{
+    bool dumps = xp_option_text(XP_OPTION_PREFIX);
+
+    if (xp_mode() != XP_MODE_OWN || (!dumps && !xp_option(XP_OPTION_STATS)) ||
+        !xp_process_is_mine())
+        return;
+    if (dumps)
+        dump_at_exit();
+    xp_stats_write();
 }

@@ -12,6 +12,8 @@ void xp_process_init(void);
 
 /* Names carry the process number: a child, forked or exec'd, or a second image. */
 bool xp_process_use_pid(void);
+/* Some ancestor had us loaded, too, and this is another process. */
+bool xp_process_is_child(void);
 /* Messages are the parent's business. */
 bool xp_process_is_quiet(void);
 
@@ -25,7 +27,8 @@ bool xp_process_is_mine(void);
 /* The cheap half: has such a fork happened unnoticed? No system call. */
 bool xp_process_was_forked(void);
 
-/* Dump because the program ends; once. Does nothing where nothing may be written. Prints. */
-void xp_process_exit_dump(void);
+/* The program ends: what is to be written then, once. Does nothing where nothing may be written.
+ * Prints. */
+void xp_process_ends(void);
 
 #endif

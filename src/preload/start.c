@@ -218,7 +218,7 @@ extern int __cxa_atexit(void (*function)(void *), void *arg, void *dso);
 static void at_exit(void *arg)
 {
     (void)arg;
-    xp_process_exit_dump();
+    xp_process_ends();
 }
 
 __attribute__((constructor)) static void construct(int argc, char **argv, char **envp)
@@ -240,7 +240,7 @@ __attribute__((constructor)) static void construct(int argc, char **argv, char *
     xp_thread_init(argv);
     xp_process_constructor();
     __cxa_atexit(at_exit, NULL, NULL);
-    at_quick_exit(xp_process_exit_dump);
+    at_quick_exit(xp_process_ends);
     if (xp_capture_open_reference() == -ENOENT)
         xp_message_text("libxprof: libunwind.so.8 cannot be opened: stacks are neither taken by it "
                         "nor compared");

@@ -54,19 +54,24 @@ static bool parse_size(const char *text, uint64_t *ret_value)
     return *text == 0;
 }
 
+static size_t length_until(const char *text, char end)
+{
+    const char *at = strchr(text, end);
+    return at ? (size_t)(at - text) : strlen(text);
+}
+
 /* One of the words, which text[0..length) must be. */
 static bool parse_word(const char *text, size_t length, const char *words, uint64_t *ret_index)
 {
     for (uint64_t index = 0;; index++) {
-        const char *end = strchr(words, '|');
-        size_t size = end ? (size_t)(end - words) : strlen(words);
+        size_t size = length_until(words, '|');
         if (size == length && memcmp(words, text, size) == 0) {
             *ret_index = index;
             return true;
         }
-        if (!end)
+        if (words[size] == 0)
             return false;
-        words = end + 1;
+        words += size + 1;
     }
 }
 
@@ -95,7 +100,7 @@ static bool parse_less(const char *text, const char *words, uint64_t *ret_bits)
     uint64_t bits = (1ull << word_count(words)) - 1, index;
 
     for (;;) {
-        size_t length = strcspn(text, ",");
+        size_t length = length_until(text, ',');
         if (*text != '-' || !parse_word(text + 1, length - 1, words, &index))
             return false;
         bits &= ~(1ull << index);
@@ -289,7 +294,7 @@ void xp_value_print(struct xp_out *out, const struct xp_value_type *type, uint64
     case XP_VALUE_CHOICE:
         while (value-- > 0)
             word = strchr(word, '|') + 1;
-        xp_out_bytes(out, word, strcspn(word, "|"));
+        xp_out_bytes(out, word, length_until(word, '|'));
         break;
     case XP_VALUE_LESS:
         if (value == (1ull << word_count(word)) - 1) {
@@ -299,7 +304,7 @@ void xp_value_print(struct xp_out *out, const struct xp_value_type *type, uint64
         for (const char *glue = "-"; word; value >>= 1) {
             if (!(value & 1)) {
                 xp_out_text(out, glue);
-                xp_out_bytes(out, word, strcspn(word, "|"));
+                xp_out_bytes(out, word, length_until(word, '|'));
                 glue = ",-";
             }
             word = strchr(word, '|');

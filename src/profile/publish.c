@@ -135,6 +135,17 @@ int xp_draft_publish(struct xp_draft *draft, const char *prefix, pid_t pid, uint
     return r < 0 ? r : -EEXIST;
 }
 
+int xp_draft_publish_as(struct xp_draft *draft, const char *name)
+{
+    int r = close_draft(draft);
+
+    if (r == 0)
+        r = move(draft->path, name);
+    if (r < 0)
+        xp_os_unlink(draft->path);
+    return r;
+}
+
 void xp_draft_drop(struct xp_draft *draft)
 {
     if (atomic_load_explicit(&draft->fd, memory_order_relaxed) < 0)

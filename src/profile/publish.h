@@ -28,6 +28,8 @@ int xp_draft_open(struct xp_draft *draft, const char *prefix);
  * the number taken. Never replaces a file. 0, name written; or -errno and the draft is removed. */
 int xp_draft_publish(struct xp_draft *draft, const char *prefix, pid_t pid, uint64_t *number,
                      char *name, size_t size);
+/* The same with a name of its own: -EEXIST and no draft when it is taken. */
+int xp_draft_publish_as(struct xp_draft *draft, const char *name);
 /* Closes and removes it. Does nothing if none is open. */
 void xp_draft_drop(struct xp_draft *draft);
 /* In a forked child: the file is the parent's; only the descriptor is closed. */

@@ -44,6 +44,41 @@ TEST(the_holder_and_only_the_holder_owns_it)
     CHECK(!xp_lock_mine(&lock));
 }
 
+static void *take_and_give(void *arg)
+{
+    struct xp_lock *waited = arg;
+
+    xp_lock_take(waited);
+    xp_lock_give(waited);
+    return NULL;
+}
+
+TEST(what_a_wait_costs_is_counted_by_rank)
+{
+    static struct xp_lock waited = XP_LOCK_INIT(XP_RANK_HUGE);
+    struct xp_lock_waits before, after, other;
+    pthread_t thread;
+
+    xp_lock_waits_get(XP_RANK_HUGE, &before);
+    xp_lock_waits_get(XP_RANK_SEGMENT, &other);
+    take_and_give(&waited);
+    xp_lock_waits_get(XP_RANK_HUGE, &after);
+    CHECK_EQ(after.count, before.count); /* a free lock costs nothing */
+
+    xp_lock_take(&waited);
+    CHECK(pthread_create(&thread, NULL, take_and_give, &waited) == 0);
+    while (!(atomic_load(&waited.word) & 1)) /* until it sleeps */
+        xp_os_sleep_ns(100000);
+    xp_os_sleep_ns(3000000);
+    xp_lock_give(&waited);
+    pthread_join(thread, NULL);
+    xp_lock_waits_get(XP_RANK_HUGE, &after);
+    CHECK_EQ(after.count, before.count + 1);
+    CHECK(after.ns >= before.ns + 3000000);
+    xp_lock_waits_get(XP_RANK_SEGMENT, &after);
+    CHECK_EQ(after.count, other.count);
+}
+
 static void *hold(void *arg)
 {
     (void)arg;

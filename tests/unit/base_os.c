@@ -101,3 +101,21 @@ TEST(a_message_into_a_full_pipe_is_given_up)
     close(fds[0]);
     close(fds[1]);
 }
+
+TEST(a_first_touch_of_a_page_is_a_fault_of_this_process)
+{
+    enum { PAGES = 101 };
+    struct xp_os_usage before, after;
+    void *p;
+
+    CHECK_EQ(xp_os_map(PAGES * 4096, PROT_READ | PROT_WRITE, &p), 0);
+    xp_os_advise(p, PAGES * 4096, MADV_NOHUGEPAGE);
+    CHECK_EQ(xp_os_usage(&before), 0);
+    for (int i = 0; i < PAGES; i++)
+        ((volatile char *)p)[i * 4096] = 1;
+    CHECK_EQ(xp_os_usage(&after), 0);
+    CHECK(after.minor_faults >= before.minor_faults + PAGES);
+    CHECK(after.peak_rss_bytes >= PAGES * 4096);
+    CHECK(after.user_ns + after.system_ns >= before.user_ns + before.system_ns);
+    xp_os_unmap(p, PAGES * 4096);
+}
