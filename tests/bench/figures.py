@@ -102,7 +102,8 @@ def speed_table(runs, base, key="value", intervals=False):
             row.append(cell)
             if workload.group != "s":
                 means[allocator].append(median(ratios))
-        rows.append(row)
+        if any(cell != "-" for cell in row[1:]):
+            rows.append(row)
     mean_row = ["**geometric mean**", ""]
     for allocator in shown:
         mean_row.append("**%.2f**" % geometric_mean(means[allocator]) if means[allocator] else "-")
