@@ -110,15 +110,30 @@ static xp_node insert(const uintptr_t *pcs, struct xp_walk_result *result, uintp
     return node;
 }
 
+XP_ALWAYS_INLINE void walk(struct xp_capture_thread *thread, const struct xp_regs *regs,
+                           uintptr_t *pcs, size_t max, struct xp_walk_result *ret_result)
+{
+    if (XP_UNLIKELY(capture.use_libunwind && xp_reference_is_open()))
+        walk_by_libunwind(regs, pcs, max, ret_result);
+    else if (XP_LIKELY(max > 0))
+        xp_walk(thread, regs, pcs, max, ret_result);
+}
+
+size_t xp_capture_pcs(struct xp_capture_thread *thread, const struct xp_regs *regs, uintptr_t *pcs,
+                      size_t max)
+{
+    struct xp_walk_result result = {.count = 0};
+
+    walk(thread, regs, pcs, max, &result);
+    return result.count;
+}
+
 XP_ALWAYS_INLINE xp_node capture_into(struct xp_capture_thread *thread, const struct xp_regs *regs,
                                       uintptr_t entry_pc, uintptr_t *pcs, unsigned *ret_flags)
 {
     struct xp_walk_result result = {.count = 0};
 
-    if (XP_UNLIKELY(capture.use_libunwind && xp_reference_is_open()))
-        walk_by_libunwind(regs, pcs, capture.depth, &result);
-    else if (XP_LIKELY(capture.depth > 0))
-        xp_walk(thread, regs, pcs, capture.depth, &result);
+    walk(thread, regs, pcs, capture.depth, &result);
     if (XP_UNLIKELY(capture.verify_every != 0 && capture.depth > 0))
         verify(regs, pcs, &result);
     xp_node node = insert(pcs, &result, entry_pc);

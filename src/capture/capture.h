@@ -67,6 +67,11 @@ enum xp_capture_flags {
 xp_node xp_capture(struct xp_capture_thread *thread, const struct xp_regs *regs, uintptr_t entry_pc,
                    unsigned *ret_flags);
 
+/* The frames themselves, from regs->pc outwards: return addresses, at most max of them; the count.
+ * Nothing is inserted into the tree. */
+size_t xp_capture_pcs(struct xp_capture_thread *thread, const struct xp_regs *regs, uintptr_t *pcs,
+                      size_t max);
+
 struct xp_capture_stats {
     uint64_t captures, frames, rule_misses, guessed, cut, bad, no_cfi, tree_full;
     uint64_t verified, verify_differs;

@@ -7,6 +7,7 @@
 #include "base/os.h"
 #include "core/heap.h"
 #include "preload/foreign.h"
+#include "preload/large.h"
 #include "preload/process.h"
 #include "preload/start.h"
 #include "preload/thread.h"
@@ -100,6 +101,7 @@ void *xp_flow_alloc(size_t size, size_t align, unsigned flags, const struct xp_c
             xp_helper_serve();
     }
     xp_thread_leave(self, before);
+    xp_large_look(block, size, call);
     return block;
 }
 
@@ -190,8 +192,10 @@ void *xp_flow_realloc(void *p, size_t new_size, const struct xp_call *call)
         return NULL;
     if (xp_heap_resize_stay(p, new_size))
         return p;
-    if (xp_heap_resize_pages(p, new_size, &block, &record, &had_record, &due, &is_due) == 0)
+    if (xp_heap_resize_pages(p, new_size, &block, &record, &had_record, &due, &is_due) == 0) {
+        xp_large_look(block, new_size, call);
         return resized(block, new_size, &record, had_record, &due, is_due, call);
+    }
 
     size_t old_size = xp_heap_usable_size(p, false);
     block = xp_flow_alloc(new_size, 0, 0, call);

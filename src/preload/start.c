@@ -18,6 +18,7 @@
 #include "core/heap.h"
 #include "preload/deepbind.h"
 #include "preload/foreign.h"
+#include "preload/large.h"
 #include "preload/options.h"
 #include "preload/process.h"
 #include "preload/real.h"
@@ -160,6 +161,7 @@ static void start_layers(void)
 
     xp_options_complain();
     core_options(&core);
+    xp_large_init(xp_option(XP_OPTION_LARGE_REPORT));
     if (xp_capture_init(&capture) < 0) {
         xp_message_text("libxprof: no memory for stacks: nothing is recorded");
         core.sample_bytes = 0;
