@@ -4,10 +4,11 @@
  * usage: truth_victim MEBIBYTES DISTANCE
  *
  * About MEBIBYTES are live at each site at the end, at least as much was freed again. One line per
- * site: name, then for in-use and for allocated: objects, bytes, expected samples, and the variance
- * of an estimate of the objects and of the bytes at a mean sampling DISTANCE. Sites are functions
- * of this program that call the allocator directly. What the draws of a run depend on is the same
- * in every run: threads meet at barriers, so that a fixed seed gives fixed samples. */
+ * group, that is the blocks of one size at one site: name of the site, size, chance of a block to
+ * be sampled at a mean DISTANCE, objects in use, objects allocated. Sites are functions of this
+ * program that call the allocator directly, each called from one place. What the draws of a run
+ * depend on is the same in every run: threads meet at barriers, so that a fixed seed gives fixed
+ * samples. */
 #include <malloc.h>
 #include <math.h>
 #include <pthread.h>
@@ -37,7 +38,8 @@ enum site {
     CALLOC,
     REALLOC_FROM,
     REALLOC_TO,
-    REALLOC_PAGES,
+    PAGES_FROM,
+    PAGES_TO,
     ALIGNED,
     OPERATOR_NEW,
     THREADS_SHORT,
@@ -45,14 +47,18 @@ enum site {
     SITES
 };
 
-struct sum {
-    uint64_t objects, bytes;
-    double samples, objects_variance, bytes_variance;
+/* The sizes of a site are few. */
+enum { GROUPS = 16 };
+
+struct group {
+    size_t size;
+    double chance;
+    uint64_t inuse, allocated;
 };
 
 static struct {
     const char *name;
-    struct sum inuse, allocated;
+    struct group groups[GROUPS];
 } truth[SITES] = {
     [MALLOC_MIXED] = {.name = "site_malloc_mixed"},
     [MALLOC_SPREAD] = {.name = "site_malloc_spread"},
@@ -62,7 +68,8 @@ static struct {
     [CALLOC] = {.name = "site_calloc"},
     [REALLOC_FROM] = {.name = "site_realloc_from"},
     [REALLOC_TO] = {.name = "site_realloc_to"},
-    [REALLOC_PAGES] = {.name = "site_realloc_pages"},
+    [PAGES_FROM] = {.name = "site_pages_from"},
+    [PAGES_TO] = {.name = "site_pages_to"},
     [ALIGNED] = {.name = "site_aligned"},
     [OPERATOR_NEW] = {.name = "site_operator_new"},
     [THREADS_SHORT] = {.name = "site_threads_short"},
@@ -92,7 +99,8 @@ SITE(site_malloc_large, malloc(size))
 SITE(site_calloc, calloc(1, size))
 SITE(site_realloc_from, malloc(size))
 SITE(site_realloc_to, realloc(old, size))
-SITE(site_realloc_pages, realloc(old, size))
+SITE(site_pages_from, malloc(size))
+SITE(site_pages_to, realloc(old, size))
 SITE(site_operator_new, _Znwm(size))
 SITE(site_threads_short, malloc(size))
 SITE(site_threads_exchange, malloc(size))
@@ -148,31 +156,38 @@ static size_t align_of(enum site site, size_t size)
     return site == ALIGNED ? aligns[size & 3] : 0;
 }
 
-static void add(struct sum *sum, size_t size, double p, int sign)
+static struct group *group_of(enum site site, size_t size)
 {
-    double variance = distance > 1 ? (1 - p) / p : 0;
+    struct group *group = truth[site].groups;
 
-    sum->objects += (uint64_t)(int64_t)sign;
-    sum->bytes += (uint64_t)(sign * (int64_t)size);
-    sum->samples += sign * p;
-    sum->objects_variance += sign * variance;
-    sum->bytes_variance += sign * variance * (double)size * (double)size;
+    while (group->size && group->size != size) {
+        if (++group == truth[site].groups + GROUPS)
+            abort();
+    }
+    if (!group->size) {
+        group->size = size;
+        group->chance = chance(size, align_of(site, size));
+    }
+    return group;
+}
+
+static void note(enum site site, size_t size, int allocated, int inuse)
+{
+    pthread_mutex_lock(&truth_lock);
+    struct group *group = group_of(site, size);
+    group->allocated += (uint64_t)(int64_t)allocated;
+    group->inuse += (uint64_t)(int64_t)inuse;
+    pthread_mutex_unlock(&truth_lock);
 }
 
 static void note_alloc(enum site site, size_t size)
 {
-    pthread_mutex_lock(&truth_lock);
-    double p = chance(size, align_of(site, size));
-    add(&truth[site].inuse, size, p, 1);
-    add(&truth[site].allocated, size, p, 1);
-    pthread_mutex_unlock(&truth_lock);
+    note(site, size, 1, 1);
 }
 
 static void note_free(enum site site, size_t size)
 {
-    pthread_mutex_lock(&truth_lock);
-    add(&truth[site].inuse, size, chance(size, align_of(site, size)), -1);
-    pthread_mutex_unlock(&truth_lock);
+    note(site, size, 0, -1);
 }
 
 struct block {
@@ -281,18 +296,18 @@ static void reallocs(void)
     }
 }
 
-/* Large blocks that grow by pages. Their first site is that of large blocks. */
+/* Large blocks that grow by pages. */
 static void reallocs_of_pages(void)
 {
     double bytes = 0;
 
     while (bytes < 2 * mebibytes * MIB) {
         size_t first = 300007, second = 500009;
-        void *p = site_malloc_large(NULL, first);
-        note_alloc(MALLOC_LARGE, first);
-        p = site_realloc_pages(p, second);
-        note_free(MALLOC_LARGE, first);
-        note_alloc(REALLOC_PAGES, second);
+        void *p = site_pages_from(NULL, first);
+        note_alloc(PAGES_FROM, first);
+        p = site_pages_to(p, second);
+        note_free(PAGES_FROM, first);
+        note_alloc(PAGES_TO, second);
         bytes += (double)second;
         (void)p;
     }
@@ -388,10 +403,13 @@ static void exchanging_threads(void)
         pthread_join(work[t].thread, NULL);
 }
 
-static void print_sum(const struct sum *s)
+static void print_site(enum site site)
 {
-    printf(" %llu %llu %.3f %.6g %.6g", (unsigned long long)s->objects,
-           (unsigned long long)s->bytes, s->samples, s->objects_variance, s->bytes_variance);
+    for (const struct group *group = truth[site].groups;
+         group < truth[site].groups + GROUPS && group->size; group++)
+        printf("%s %zu %.17g %llu %llu\n", truth[site].name, group->size,
+               distance > 1 ? group->chance : 1, (unsigned long long)group->inuse,
+               (unsigned long long)group->allocated);
 }
 
 int main(int argc, char **argv)
@@ -413,11 +431,7 @@ int main(int argc, char **argv)
     short_threads();
     exchanging_threads();
 
-    for (int i = 0; i < SITES; i++) {
-        printf("%s", truth[i].name);
-        print_sum(&truth[i].inuse);
-        print_sum(&truth[i].allocated);
-        printf("\n");
-    }
+    for (int site = 0; site < SITES; site++)
+        print_site(site);
     return 0;
 }
