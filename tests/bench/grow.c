@@ -16,7 +16,7 @@ static struct parameter parameters[] = {
 
 static size_t next_size(size_t size)
 {
-    return parameters[STEPS].value == EVEN ? size + 65536 : size + size / 2 + 64;
+    return parameters[STEPS].value == EVEN ? size + 1048576 : size + size / 2 + 64;
 }
 
 int main(int argc, char **argv)
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
     int length;
     uint64_t grown = 0;
     double seconds = workload_arguments(
-        argc, argv, "Grows a block by 64 KiB (or by half) with realloc up to its size; again.",
+        argc, argv, "Grows a block by 1 MiB (or by half) with realloc up to its size; again.",
         parameters, sizeof(parameters) / sizeof(parameters[0]));
     size_t most = (size_t)(parameters[MIB].value * 1048576);
     uint64_t end_ns = clock_ns() + (uint64_t)(seconds * 1e9);

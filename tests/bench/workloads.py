@@ -132,7 +132,7 @@ for _pairs in (1, 4):
 _ours("server", "h", "server", "Mops/s", "log-normal sizes, three lives, six phases",
       extra=("heap_peak_mib", "end_mib", "live_mib", "live_pages_mib", "rss_per_live"))
 _ours("threads", "i", "short_threads", "kthreads/s", "short threads of 100 blocks")
-_ours("grow-even", "j", "grow steps=even", "ms", "realloc to 256 MiB by 64 KiB", "less",
+_ours("grow-even", "j", "grow steps=even", "ms", "realloc to 256 MiB by 1 MiB", "less",
       short="mib=16")
 _ours("grow-doubling", "j", "grow steps=doubling", "ms", "realloc to 256 MiB by half", "less",
       short="mib=16")
