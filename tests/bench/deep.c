@@ -17,7 +17,7 @@ static struct parameter parameters[] = {
 
 /* Two call sites make two return addresses: a bit of path chooses one in each of the last frames.
  * What is behind the calls keeps them from becoming jumps, or one call. */
-static char *__attribute__((noinline, noclone)) descend(unsigned frames, unsigned path, size_t size)
+static char *__attribute__((noinline)) descend(unsigned frames, unsigned path, size_t size)
 {
     char *block;
 
