@@ -143,6 +143,48 @@ def extra_tables(runs):
     return "\n".join(text)
 
 
+def limit_table(runs):
+    """Workloads that are another one under a limit: how much slower each allocator is than without."""
+    rows = []
+    for name in runs.workloads():
+        base = WORKLOADS[name].base
+        row = [name]
+        for allocator in runs.allocators if base else ():
+            mine, free = runs.values(name, allocator, "value"), runs.values(base, allocator, "value")
+            row.append("%.2f" % (median(free) / median(mine)) if mine and free else "-")
+        if any(cell != "-" for cell in row[1:]):
+            rows.append(row)
+    if not rows:
+        return ""
+    return "### Times slower than the same allocator without the limit\n\n" + _table(
+        ["workload"] + runs.allocators, rows)
+
+
+COUNTERS = ("core.slow_calls", "core.samples", "core.remote_frees", "core.batched_frees", "core.adopted_heaps",
+            "core.purge_calls", "core.purged_bytes", "core.purge_longest_ns", "core.populate_calls")
+
+
+def counter_table(runs):
+    """Medians of the library's own counters, for the runs that kept them; slow calls per operation."""
+    rows = []
+    for name in runs.workloads():
+        kept = [r for r in runs.runs if r["workload"] == name and r.get("counters")]
+        if not kept:
+            continue
+        row = [name]
+        for key in COUNTERS:
+            found = [r["counters"][key] for r in kept if key in r["counters"]]
+            row.append(short(median(found)) if found else "-")
+        found = [r["counters"]["core.slow_calls"] / r["ops"] for r in kept
+                 if r.get("ops") and "core.slow_calls" in r["counters"]]
+        row.append("%.2f %%" % (100 * median(found)) if found else "-")
+        rows.append(row)
+    if not rows:
+        return ""
+    return "### Counters of the library\n\n" + _table(
+        ["workload"] + [key.split(".")[1] for key in COUNTERS] + ["slow calls / operation"], rows)
+
+
 def best_peer(runs, name, peers, key="value"):
     """The peer whose median is best, or None."""
     better = WORKLOADS[name].better if key == "value" else "less"
@@ -157,7 +199,7 @@ def against_table(runs, ours, peers, chosen_in, key="value"):
     rows, means = [], []
     for name in runs.workloads():
         workload = WORKLOADS[name]
-        if workload.unit == "MiB" or workload.group == "s":
+        if workload.unit == "MiB" or workload.group in ("s", "f"):
             continue
         peer = best_peer(chosen_in, name, peers, key)
         better = workload.better if key == "value" else "less"
@@ -176,7 +218,7 @@ def against_table(runs, ours, peers, chosen_in, key="value"):
     for peer in peers:
         found = []
         for name in runs.workloads():
-            if WORKLOADS[name].unit == "MiB" or WORKLOADS[name].group == "s":
+            if WORKLOADS[name].unit == "MiB" or WORKLOADS[name].group in ("s", "f"):
                 continue
             better = WORKLOADS[name].better if key == "value" else "less"
             ratios = runs.ratios(name, ours, peer, key, better)
