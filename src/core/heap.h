@@ -163,6 +163,10 @@ void xp_core_limit_address_space(uint64_t limit);
  */
 void xp_core_limit_reservations(uint64_t limit);
 
+/* A step of giving free memory back, for a thread that has nothing else to do. The ns until the
+ * next one is worth a call, 0: none ever is. */
+uint64_t xp_heap_background(void);
+
 /* Give free memory back to the system now. True if any was. */
 bool xp_heap_trim(void);
 

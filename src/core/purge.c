@@ -15,6 +15,9 @@
 /* A purger that is not back by then has left by a jump. */
 #define BUSY_MOST_NS ((uint64_t)1000 * 1000 * 1000)
 #define DIRTY_LEAST  ((size_t)8 << 20)
+/* A thread of its own looks this often at nothing, and at something at most. */
+#define PAUSE_IDLE_NS  ((uint64_t)500 * 1000 * 1000)
+#define PAUSE_LEAST_NS ((uint64_t)5 * 1000 * 1000)
 
 static struct {
     uint64_t delay_ns;     /* both set once, before threads */
@@ -77,6 +80,18 @@ static bool drop_runs(uint64_t older_than_ns, uint32_t run_least, uint32_t slice
 bool xp_purge_all(void)
 {
     return drop_runs(UINT64_MAX, 1, UINT32_MAX);
+}
+
+uint64_t xp_purge_pause_ns(void)
+{
+    if (state.delay_ns == XP_PURGE_NEVER)
+        return 0;
+    if (dirty_now() == 0)
+        return PAUSE_IDLE_NS;
+    uint64_t pause = state.delay_ns / 4;
+    if (pause < PAUSE_LEAST_NS)
+        return PAUSE_LEAST_NS;
+    return pause < PAUSE_IDLE_NS ? pause : PAUSE_IDLE_NS;
 }
 
 void xp_purge_if_due(void)

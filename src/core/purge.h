@@ -13,6 +13,9 @@ void xp_purge_init(const struct xp_core_options *options);
 /* A bounded piece of work if it is time or there is too much; else a few loads. */
 void xp_purge_if_due(void);
 
+/* How long a thread that does nothing but purge may sleep now; 0: for ever. */
+uint64_t xp_purge_pause_ns(void);
+
 /* Everything that is free. True if anything went. */
 bool xp_purge_all(void);
 

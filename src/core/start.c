@@ -75,6 +75,17 @@ bool xp_heap_trim(void)
     return any;
 }
 
+uint64_t xp_heap_background(void)
+{
+    struct xp_slow slow;
+
+    xp_slow_enter(&slow);
+    if (slow.heap)
+        xp_purge_if_due();
+    xp_slow_leave(&slow);
+    return xp_purge_pause_ns();
+}
+
 void xp_core_limit_address_space(uint64_t limit)
 {
     struct xp_slow slow;

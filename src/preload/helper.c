@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* helper.c - the thread that dumps by the clock and by a signal. */
+/* helper.c - the thread that dumps by the clock and by a signal, and gives memory back. */
 #include "preload/helper.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 
 #include "base/message.h"
 #include "base/os.h"
+#include "core/heap.h"
 #include "preload/options.h"
 #include "preload/process.h"
 #include "preload/real.h"
@@ -24,19 +25,36 @@ static struct {
     _Atomic bool thread_fails; /* it could not be made: slow paths do its work */
 } helper;
 
-static bool wants_thread(void)
+static bool dumps_want_thread(void)
 {
     return xp_option_text(XP_OPTION_PREFIX) &&
            (xp_option(XP_OPTION_TIME_INTERVAL) || xp_option(XP_OPTION_SIGNAL));
 }
 
+static bool wants_thread(void)
+{
+    return dumps_want_thread() || xp_option(XP_OPTION_BG_THREAD);
+}
+
 /* Answers a signal, if one came; then the clock. The ns until it wants to be asked again, 0: never.
  */
-static uint64_t serve(void)
+static uint64_t serve_dumps(void)
 {
     if (atomic_exchange_explicit(&helper.wake, 0, memory_order_acquire))
         xp_profile_dump("signal", NULL, 0);
     return xp_option(XP_OPTION_TIME_INTERVAL) ? xp_profile_tick() : 0;
+}
+
+static uint64_t serve(void)
+{
+    uint64_t next_ns = dumps_want_thread() ? serve_dumps() : 0;
+
+    if (xp_option(XP_OPTION_BG_THREAD)) {
+        uint64_t purge_ns = xp_heap_background();
+        if (purge_ns && (!next_ns || purge_ns < next_ns))
+            next_ns = purge_ns;
+    }
+    return next_ns;
 }
 
 static void *thread_runs(void *arg)
@@ -91,6 +109,11 @@ static void ensure_thread(void)
         return;
     if (make_thread())
         return;
+    if (!dumps_want_thread()) {
+        xp_message_text("libxprof: cannot start a thread that gives memory back; "
+                        "it goes back while the program allocates");
+        return;
+    }
     /* Too many threads, or no memory for one: whoever allocates next does the dump. */
     atomic_store_explicit(&helper.has_thread, false, memory_order_relaxed);
     atomic_store_explicit(&helper.thread_fails, true, memory_order_relaxed);
@@ -138,7 +161,7 @@ void xp_helper_init(void)
     int error = errno;
 
     if (wants_thread()) {
-        if (xp_option(XP_OPTION_SIGNAL))
+        if (dumps_want_thread() && xp_option(XP_OPTION_SIGNAL))
             install_signal((int)xp_option(XP_OPTION_SIGNAL));
         ensure_thread();
     }
@@ -152,7 +175,7 @@ void xp_helper_serve(void)
     if (!xp_process_is_mine())
         return;
     if (atomic_load_explicit(&helper.thread_fails, memory_order_relaxed)) {
-        serve();
+        serve_dumps();
     } else {
         atomic_store_explicit(&xp_helper_waiting, false, memory_order_relaxed);
         ensure_thread();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* count_me.c - does what a counter of the allocator must notice; the first argument says what. */
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -62,18 +63,54 @@ static void adopt(void)
         run(small_life);
 }
 
-/* 47 MiB in blocks of 100,003 bytes. */
-static void purge(void)
-{
-    enum { COUNT = 491, SIZE = 100003 };
+enum { COUNT = 491, SIZE = 100003 }; /* 47 MiB */
 
+static void fill_and_free(void)
+{
     for (int i = 0; i < COUNT; i++) {
         blocks[i] = malloc(SIZE);
         memset(blocks[i], 1, SIZE);
     }
     for (int i = 0; i < COUNT; i++)
         free(blocks[i]);
+}
+
+static void purge(void)
+{
+    fill_and_free();
     malloc_trim(0);
+}
+
+static long resident_pages(void)
+{
+    char text[128];
+    long pages = 0;
+    int fd = open("/proc/self/statm", O_RDONLY);
+    ssize_t size = read(fd, text, sizeof(text) - 1);
+
+    close(fd);
+    text[size > 0 ? size : 0] = 0;
+    for (const char *at = strchr(text, ' ') + 1; *at >= '0' && *at <= '9'; at++)
+        pages = pages * 10 + (*at - '0');
+    return pages;
+}
+
+/* Frees and sleeps: does the memory go? No call of malloc or free while it waits. */
+static void idle(void)
+{
+    long start = resident_pages();
+
+    fill_and_free();
+    for (int i = 0; i < 100; i++) {
+        if (resident_pages() < start + 2048) {
+            puts("gone");
+            return;
+        }
+        usleep(i < 20 ? 50000 : 100000);
+        if (i == 20 && getenv("IMPATIENT"))
+            break;
+    }
+    puts("kept");
 }
 
 /* One block of each kind, for the reasons of slow paths. */
@@ -104,11 +141,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*act)(void);
-    } acts[] = {{"remote", remote},
-                {"adopt", adopt},
-                {"purge", purge},
-                {"sizes", sizes},
-                {"forked", forked}};
+    } acts[] = {{"remote", remote}, {"adopt", adopt}, {"purge", purge},
+                {"idle", idle},     {"sizes", sizes}, {"forked", forked}};
 
     for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
         if (argc > 1 && strcmp(argv[1], acts[i].name) == 0)

@@ -28,7 +28,7 @@ EOF
 
 run none
 holds none 'core.remote_frees == 0 and core.adopted_heaps == 0'
-holds none 'process.minor_faults > 0 and process.peak_rss_bytes >= process.rss_bytes > 0'
+holds none 'process.minor_faults > 0 and process.peak_rss_bytes > 0 and process.rss_bytes > 0'
 holds none 'process.user_ns + process.system_ns > 0'
 
 run remote XPROF_SAMPLE_BYTES=0 # a sampled block has a page and a path of its own
@@ -39,7 +39,12 @@ holds adopt 'core.adopted_heaps >= 21'
 
 run purge
 holds purge 'core.purge_calls >= 1 and core.purged_bytes >= 40 << 20'
-holds purge 'process.minor_faults >= 11000 and calls.advise >= core.purge_calls'
+holds purge 'process.minor_faults >= 11000 and process.peak_rss_bytes >= 40 << 20 and calls.advise >= core.purge_calls'
+
+# An idle program keeps what it freed last, unless a thread of ours looks after it.
+check_same kept "$(IMPATIENT=1 run idle XPROF_DIRTY_MAX=1G)" 'without a thread'
+check_same gone "$(run idle XPROF_DIRTY_MAX=1G XPROF_BG_THREAD=1)" 'with a thread'
+holds idle 'core.purged_bytes >= 40 << 20'
 
 run sizes XPROF_SAMPLE_BYTES=1
 holds sizes 'core.samples >= 5 and stacks.captures >= 5 and stacks.nodes > 5'
