@@ -74,7 +74,7 @@ def short(number):
     return "%.3g" % number
 
 
-def _table(head, rows):
+def table(head, rows):
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
@@ -107,7 +107,7 @@ def speed_table(runs, base, key="value", intervals=False):
     mean_row = ["**geometric mean**", ""]
     for allocator in shown:
         mean_row.append("**%.2f**" % geometric_mean(means[allocator]) if means[allocator] else "-")
-    return _table(["workload", base] + shown, rows + [mean_row])
+    return table(["workload", base] + shown, rows + [mean_row])
 
 
 def plain_table(runs, key, names=None):
@@ -120,7 +120,7 @@ def plain_table(runs, key, names=None):
             row.append(short(median(values)) if values else "-")
         if any(cell != "-" for cell in row[1:]):
             rows.append(row)
-    return _table(["workload"] + runs.allocators, rows) if rows else ""
+    return table(["workload"] + runs.allocators, rows) if rows else ""
 
 
 def extra_tables(runs):
@@ -139,7 +139,7 @@ def extra_tables(runs):
             if any(cell != "-" for cell in cells):
                 rows.append([allocator] + cells)
         text.append("### %s: %s\n\n" % (name, workload.does) +
-                    _table(["allocator"] + list(workload.extra), rows))
+                    table(["allocator"] + list(workload.extra), rows))
     return "\n".join(text)
 
 
@@ -156,7 +156,7 @@ def limit_table(runs):
             rows.append(row)
     if not rows:
         return ""
-    return "### Times slower than the same allocator without the limit\n\n" + _table(
+    return "### Times slower than the same allocator without the limit\n\n" + table(
         ["workload"] + runs.allocators, rows)
 
 
@@ -181,7 +181,7 @@ def counter_table(runs):
         rows.append(row)
     if not rows:
         return ""
-    return "### Counters of the library\n\n" + _table(
+    return "### Counters of the library\n\n" + table(
         ["workload"] + [key.split(".")[1] for key in COUNTERS] + ["slow calls / operation"], rows)
 
 
@@ -211,7 +211,7 @@ def against_table(runs, ours, peers, chosen_in, key="value"):
         means.append(median(ratios))
         verdict = "ahead" if low > 1 else "level" if high >= 1 else "**behind**"
         rows.append([name, peer, "%.2f" % median(ratios), "%.2f-%.2f" % (low, high), verdict])
-    text = _table(["workload", "best peer", ours + " / best", "interval", ""], rows)
+    text = table(["workload", "best peer", ours + " / best", "interval", ""], rows)
     if means:
         text += "\nGeometric mean over these: %.2f.\n" % geometric_mean(means)
     singles = []
