@@ -287,6 +287,26 @@ uint64_t xp_os_realtime_ns(void)
     return clock_ns(CLOCK_REALTIME);
 }
 
+static uint64_t cpu_clock_ns(long clock)
+{
+    struct timespec ts = {0, 0};
+
+    if (call(XP_OS_OTHER, SYS_clock_gettime, clock, (long)&ts, 0, 0, 0, 0) < 0)
+        return 0;
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t xp_os_thread_cpu_ns(void)
+{
+    return cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+uint64_t xp_os_thread_cpu_ns_of(pid_t tid)
+{
+    /* As pthread_getcpuclockid(3) makes it: per thread, all of its time. */
+    return cpu_clock_ns((long)(int)(~(unsigned)tid << 3 | 6));
+}
+
 void xp_os_sleep_ns(uint64_t ns)
 {
     struct timespec ts = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};

@@ -65,6 +65,10 @@ pid_t xp_os_gettid(void);
 uint64_t xp_os_now_ns(void);        /* CLOCK_MONOTONIC, by the vdso where it can */
 uint64_t xp_os_now_coarse_ns(void); /* CLOCK_MONOTONIC_COARSE: cheap, steps of 1-4 ms */
 uint64_t xp_os_realtime_ns(void);   /* CLOCK_REALTIME, since 1970 */
+/* CPU time of the calling thread, and of any thread of the process by its number; 0 when the kernel
+ * does not say. System calls. */
+uint64_t xp_os_thread_cpu_ns(void);
+uint64_t xp_os_thread_cpu_ns_of(pid_t tid);
 void xp_os_sleep_ns(uint64_t ns);
 int xp_os_tgkill(pid_t pid, pid_t tid, int signo);
 /* Waits while *word == expected; 0, -EAGAIN, -EINTR or -ETIMEDOUT. timeout_ns 0: for ever. */

@@ -9,6 +9,7 @@
 #include "core/arena.h"
 #include "core/emergency.h"
 #include "core/large.h"
+#include "core/limits.h"
 #include "core/purge.h"
 #include "core/sampled.h"
 #include "core/sampling.h"
@@ -165,8 +166,10 @@ int xp_heap_alloc_slow(size_t size, size_t align, unsigned flags, void **ret_blo
     if (r == XP_DUE)
         return due(size, weight, ret_due);
     block = finish(block, size, align, flags);
-    if (!block)
+    if (!block) {
+        xp_limits_say_refused();
         return -ENOMEM;
+    }
     *ret_block = block;
     return 0;
 }

@@ -19,10 +19,18 @@
 #define XP_ARENAS         64u
 #define XP_RUN_MAX_SLICES 256u /* longer blocks have a mapping of their own */
 
+#define XP_SEGMENT_WORDS (XP_SEGMENT_SLICES / 64)
+
+/* Bits for slices. What leaves `free` leaves the others, too. A slice that stays dirty from one
+ * look of the purge to the next is aged, and from then to the one after it ripe: it goes. */
 struct xp_segment {
-    uint64_t free[XP_SEGMENT_SLICES / 64];  /* bit set: slice is free */
-    uint64_t dirty[XP_SEGMENT_SLICES / 64]; /* of free ones: written since the system gave it */
-    uint64_t dirty_since_ns;                /* when the first of them came back; 0: none */
+    uint64_t free[XP_SEGMENT_WORDS];
+    uint64_t dirty[XP_SEGMENT_WORDS]; /* of free ones: written since the system gave it */
+    uint64_t aged[XP_SEGMENT_WORDS];  /* of dirty ones */
+    uint64_t ripe[XP_SEGMENT_WORDS];  /* of dirty ones */
+    uint64_t gone[XP_SEGMENT_WORDS];  /* of clean ones: given back to the system not long ago */
+    uint64_t aged_ns;                 /* when the purge looked last */
+    uint64_t gone_ns;                 /* when it gave slices back last */
     uint32_t dirty_count;
     uint32_t run_bound; /* no free run is longer */
 };
@@ -56,23 +64,30 @@ void xp_arena_init(const struct xp_core_options *options);
 bool xp_arena_is_usable(void);
 
 /* A run of count slices (1..XP_SEGMENT_SLICES) at a multiple of align (a power of two >= XP_SLICE).
- * *ret_clean: all bytes are zero. The owner word is CLAIMED. NULL without memory, or when the lock
- * cannot be had. */
+ * Dirty ones are preferred, low ones among them. *ret_clean: all bytes are zero. The owner word is
+ * CLAIMED. NULL without memory, beyond the heap limit, or when the lock cannot be had. */
 struct xp_page *xp_slices_take(uint32_t count, size_t align, bool *ret_clean);
-/* Gives a run back; its owner word must be CLAIMED. clean: nobody wrote to it. Never fails:
+/* The same, but clean ones are preferred. */
+struct xp_page *xp_slices_take_clean(uint32_t count, size_t align, bool *ret_clean);
+/* Gives a run back; its owner word must be CLAIMED. clean: it reads as zero. Never fails:
  * what cannot be done now is done by the next caller. Lock-free if `later`, for signal handlers. */
 void xp_slices_give(struct xp_page *page, bool clean, bool later);
 /* Makes the run count slices long, by cutting its tail or taking free neighbours. */
 bool xp_slices_resize(struct xp_page *page, uint32_t count);
 
-/* A run of free slices that hold dirty ones; the cursor starts at zero. Taken as
- * by xp_slices_take(). NULL: no more. */
+/* A walk over free slices that are to go back to the system, from high addresses to low ones: there
+ * live the blocks that were wanted last. Starts at zero. */
 struct xp_dirty_cursor {
-    uint64_t older_than_ns; /* segments whose first dirty slice came back before */
+    uint64_t now_ns;
+    uint64_t period_ns; /* between two looks at a segment; 0: all that is dirty, of whatever age */
     uint32_t run_least, run_most;
+    bool started;
     uint32_t arena, segment, slice; /* where to go on */
 };
+/* The next run, taken as by xp_slices_take(). NULL: no more. */
 struct xp_page *xp_slices_take_dirty(struct xp_dirty_cursor *cursor);
+/* Gives back a run that was taken so. gone: the system has it, and it reads as zero. */
+void xp_slices_give_purged(struct xp_page *page, bool gone, uint64_t now_ns);
 
 /* Unmaps what is reserved and not committed, but for a fair share of limit. */
 void xp_arena_give_up_reserve(uint64_t limit);
@@ -89,7 +104,8 @@ extern struct xp_lock xp_arena_lock;
 struct xp_arena_stats {
     _Atomic size_t used_slices, dirty_slices, peak_slices;
     _Atomic size_t committed_bytes;
-    _Atomic uint64_t purge_calls, purge_bytes; /* core/purge.c */
+    _Atomic uint64_t fresh_slices;  /* taken */
+    _Atomic uint64_t reused_slices; /* taken soon after they had been given back to the system */
 };
 extern struct xp_arena_stats xp_arena_stats;
 

@@ -6,6 +6,7 @@
 
 #include "base/bits.h"
 #include "base/os.h"
+#include "core/limits.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)
 #define CHUNKS      1024u
@@ -81,7 +82,8 @@ void *xp_emergency_alloc(size_t size, size_t align)
     if (bytes < least)
         bytes = least;
     void *start;
-    if (count == CHUNKS || xp_os_map(bytes, PROT_READ | PROT_WRITE, &start) < 0)
+    if (count == CHUNKS || !xp_limits_heap_allows(bytes) ||
+        xp_os_map(bytes, PROT_READ | PROT_WRITE, &start) < 0)
         return NULL;
     uint32_t index = atomic_fetch_add_explicit(&emergency.count, 1, memory_order_acq_rel);
     if (index >= CHUNKS) {

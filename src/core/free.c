@@ -86,6 +86,17 @@ static void count_remote(struct xp_front *front)
         atomic_fetch_add_explicit(&xp_headless_frees, 1, memory_order_relaxed);
 }
 
+/* Who only frees makes memory free, too. */
+static void purge(void)
+{
+    struct xp_slow slow;
+
+    xp_slow_enter(&slow);
+    if (slow.heap)
+        xp_purge_if_due();
+    xp_slow_leave(&slow);
+}
+
 /* A small or medium block. A page that is the thread's own, or nobody's, is worked on inside the
  * gate; all others take the block by one compare-and-swap. */
 static void free_classed(struct xp_page *page, uintptr_t owner, void *p)
@@ -104,7 +115,9 @@ static void free_classed(struct xp_page *page, uintptr_t owner, void *p)
         return;
     }
     count_remote(front);
-    xp_heap_free_remote(page, p, front->kind == XP_FRONT_SHADOW);
+    bool handler = front->kind == XP_FRONT_SHADOW;
+    if (xp_heap_free_remote(page, p, handler) && !handler)
+        purge();
 }
 
 enum xp_free_result xp_heap_free_slow(void *p, struct xp_record *ret_record)

@@ -233,7 +233,7 @@ void xp_heap_free_block(struct xp_heap *heap, struct xp_page *page, void *block)
 }
 
 /* The page of a resting heap has all its blocks back. */
-static void release_resting(struct xp_heap *heap, struct xp_page *page, bool later)
+static bool release_resting(struct xp_heap *heap, struct xp_page *page, bool later)
 {
     uint64_t signals;
     bool gone = false;
@@ -252,12 +252,13 @@ static void release_resting(struct xp_heap *heap, struct xp_page *page, bool lat
     xp_os_restore_signals(&signals);
     if (gone)
         xp_slices_give(page, false, later);
+    return gone;
 }
 
 /* Nobody's page may have all its blocks back. The count that a push saw can be long out of date, so
  * it is read again once the page is held. A push that comes while it is held leaves the matter to
  * us: hence the loop. */
-static void release_nobodys(struct xp_page *page, uint32_t capacity, bool later)
+static bool release_nobodys(struct xp_page *page, uint32_t capacity, bool later)
 {
     for (;;) {
         uintptr_t nobody = XP_OWNER_NOBODY;
@@ -265,18 +266,18 @@ static void release_nobodys(struct xp_page *page, uint32_t capacity, bool later)
                 capacity ||
             !atomic_compare_exchange_strong_explicit(&page->owner, &nobody, XP_OWNER_CHECKED,
                                                      memory_order_seq_cst, memory_order_relaxed))
-            return;
+            return false;
         uint64_t remote = atomic_load_explicit(&page->remote, memory_order_seq_cst);
         if (xp_packed_count(remote) == page->capacity) {
             atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
             xp_slices_give(page, false, later);
-            return;
+            return true;
         }
         atomic_exchange_explicit(&page->owner, XP_OWNER_NOBODY, memory_order_seq_cst);
     }
 }
 
-void xp_heap_free_remote(struct xp_page *page, void *block, bool later)
+bool xp_heap_free_remote(struct xp_page *page, void *block, bool later)
 {
     uint32_t capacity = page->capacity;
     uint32_t count = xp_page_push_remote(page, block);
@@ -284,19 +285,16 @@ void xp_heap_free_remote(struct xp_page *page, void *block, bool later)
      * only its atomic words may be looked at. */
     uintptr_t owner = atomic_load_explicit(&page->owner, memory_order_seq_cst);
 
-    if (owner == XP_OWNER_NOBODY) {
-        if (count == capacity)
-            release_nobodys(page, capacity, later);
-        return;
-    }
+    if (owner == XP_OWNER_NOBODY)
+        return count == capacity && release_nobodys(page, capacity, later);
     if (owner < XP_OWNER_CONSTANTS)
-        return;
+        return false;
     struct xp_heap *heap = (struct xp_heap *)(owner & ~(uintptr_t)XP_OWNER_MEDIUM);
     /* seq_cst: pairs with the exchange in rest_locked(); the pages are looked at after that. While
      * a heap rests, the number of blocks out does not change. */
-    if (atomic_load_explicit(&heap->life, memory_order_seq_cst) == XP_HEAP_RESTING &&
-        count >= xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed)))
-        release_resting(heap, page, later);
+    return atomic_load_explicit(&heap->life, memory_order_seq_cst) == XP_HEAP_RESTING &&
+           count >= xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed)) &&
+           release_resting(heap, page, later);
 }
 
 void xp_heap_page_emptied(struct xp_page *page)

@@ -195,6 +195,7 @@ struct xp_core_stats {
     uint64_t purge_ns;         /* time in these calls */
     uint64_t purge_longest_ns; /* the longest that one slow path spent with them */
     uint64_t purge_held_back;  /* purges that were due and waited: no budget left */
+    uint64_t purge_reused;     /* bytes wanted again within half a second: gone too early */
     /* Caches of what is large. */
     uint64_t run_hits, run_misses;   /* large blocks out of the cache of runs */
     uint64_t huge_hits, huge_misses; /* huge ones out of the cache of mappings */

@@ -335,7 +335,7 @@ static struct xp_huge *make(uintptr_t start, size_t size, size_t align)
 
 struct xp_huge *xp_huge_create(size_t size, size_t align)
 {
-    if (size > PTRDIFF_MAX - XP_OS_PAGE)
+    if (size > PTRDIFF_MAX - XP_OS_PAGE || !xp_limits_heap_allows(size))
         return NULL;
     return make(0, xp_align_up(size, XP_OS_PAGE), align);
 }
@@ -393,6 +393,8 @@ int xp_huge_resize(struct xp_huge *huge, size_t size)
     size = xp_align_up(size, XP_OS_PAGE);
     if (size == old)
         return 0;
+    if (size > old && !xp_limits_heap_allows(size - old))
+        return -ENOMEM;
     int r = xp_os_remap(start, old, size, false, &same);
     if (r < 0) {
         uint64_t signals;

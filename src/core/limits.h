@@ -26,6 +26,15 @@ size_t xp_limits_fair_reservation(void);
 /* A further limit; 0: none. */
 void xp_limits_set(uint64_t limit);
 
+/* The heap limit: blocks together take at most so many bytes; 0: no limit. Set once, before
+ * threads. */
+void xp_limits_set_heap(size_t bytes);
+/* False: size more bytes would pass it. Counted. */
+bool xp_limits_heap_allows(size_t size);
+uint64_t xp_limits_refused(void);
+/* If something was refused and nothing was said about it yet: one message. No lock is held. */
+void xp_limits_say_refused(void);
+
 /* How many waits were given up. */
 uint64_t xp_limits_timeouts(void);
 

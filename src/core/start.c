@@ -26,6 +26,7 @@ static void start(const struct xp_core_options *options)
     if (!atomic_load_explicit(&started, memory_order_relaxed)) {
         xp_sampling_init(options);
         xp_purge_init(options);
+        xp_limits_set_heap(options->heap_limit_bytes);
         xp_fork_init();
         xp_arena_init(options);
         /* release: pairs with the acquire in xp_start_ensure(). */

@@ -90,8 +90,8 @@ void xp_heap_rest(struct xp_heap *heap);
 /* ---- anyone ---- */
 
 /* Frees a small or medium block of a page that the caller does not own. later: the caller is a
- * signal handler inside a slow path. */
-void xp_heap_free_remote(struct xp_page *page, void *block, bool later);
+ * signal handler inside a slow path. True when the page was the last one's and is free now. */
+bool xp_heap_free_remote(struct xp_page *page, void *block, bool later);
 
 /* In a forked child: heaps of threads that do not exist here rest, or are abandoned if they were
  * inside a slow path. mine may be NULL. */

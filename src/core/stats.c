@@ -8,6 +8,7 @@
 #include "core/heap.h"
 #include "core/huge.h"
 #include "core/limits.h"
+#include "core/purge.h"
 #include "core/slow.h"
 
 _Atomic uint64_t xp_invalid_frees;
@@ -34,8 +35,16 @@ void xp_core_stats_get(struct xp_core_stats *ret_stats)
     s.abandoned = read_counter(&xp_heaps_abandoned) + xp_limits_timeouts();
     s.emergency = read_counter(&xp_emergency_calls);
     s.invalid_frees = read_counter(&xp_invalid_frees);
-    s.purge_calls = read_counter(&xp_arena_stats.purge_calls);
-    s.purge_bytes = read_counter(&xp_arena_stats.purge_bytes);
+    struct xp_purge_stats purge;
+    xp_purge_stats_get(&purge);
+    s.purge_calls = purge.calls;
+    s.purge_bytes = purge.bytes;
+    s.purge_ns = purge.ns;
+    s.purge_longest_ns = purge.longest_ns;
+    s.purge_held_back = purge.held_back;
+    s.purge_reused = read_counter(&xp_arena_stats.reused_slices) << XP_SLICE_SHIFT;
+    s.fresh_slices = read_counter(&xp_arena_stats.fresh_slices);
+    s.refused = xp_limits_refused();
     size_t used = atomic_load_explicit(&xp_arena_stats.used_slices, memory_order_relaxed);
     size_t dirty = atomic_load_explicit(&xp_arena_stats.dirty_slices, memory_order_relaxed);
     s.dirty_bytes = dirty << XP_SLICE_SHIFT;

@@ -374,3 +374,33 @@ TEST(a_lock_that_is_never_given_costs_one_wait)
 {
     check_child(lock_is_gone, NULL);
 }
+
+static void stay_below_heap_limit(void *arg)
+{
+    struct xp_core_options options;
+    struct xp_core_stats stats;
+
+    (void)arg;
+    xp_core_options_default(&options);
+    options.heap_limit_bytes = 40 * MEBI;
+    EXPECT(xp_core_init(&options) == 0);
+    EXPECT(t_malloc(41 * MEBI) == NULL);
+    void *half = t_malloc(20 * MEBI + 101);
+    EXPECT(half != NULL);
+    EXPECT(t_malloc(20 * MEBI) == NULL);
+    /* What is left serves all sizes, to the end and not beyond, and serves again. */
+    for (int round = 0; round < 3; round++) {
+        size_t small = exhaust(101), large = exhaust(100003);
+        EXPECT(small > 12 * MEBI && small < 20 * MEBI);
+        EXPECT(large > 12 * MEBI && large < 20 * MEBI);
+    }
+    xp_core_stats_get(&stats);
+    EXPECT(stats.refused >= 8);
+    t_free(half);
+    EXPECT(t_malloc(30 * MEBI) != NULL);
+}
+
+TEST(beyond_the_heap_limit_every_allocation_fails)
+{
+    check_child(stay_below_heap_limit, NULL);
+}
