@@ -143,6 +143,13 @@ static int due(size_t size, double weight, struct xp_due *ret_due)
     return XP_DUE;
 }
 
+static enum xp_slow_kind kind_of(unsigned class, size_t size)
+{
+    if (class != XP_NO_CLASS)
+        return class < XP_SMALL_CLASSES ? XP_SLOW_SMALL : XP_SLOW_MEDIUM;
+    return size <= XP_RUN_MAX_SLICES * XP_SLICE ? XP_SLOW_LARGE : XP_SLOW_HUGE;
+}
+
 int xp_heap_alloc_slow(size_t size, size_t align, unsigned flags, void **ret_block,
                        struct xp_due *ret_due)
 {
@@ -156,6 +163,7 @@ int xp_heap_alloc_slow(size_t size, size_t align, unsigned flags, void **ret_blo
     xp_slow_enter(&slow);
     int r = -ENOMEM;
     if (slow.heap) {
+        xp_count(&slow.heap->slow_allocs[kind_of(class, size)]);
         r = class != XP_NO_CLASS ? take_classed(slow.heap, class, &block, &weight)
                                  : xp_large_alloc(slow.heap, size, align, &flags, &block, &weight);
         if (r == XP_DUE)

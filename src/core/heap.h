@@ -176,15 +176,13 @@ bool xp_heap_trim(void);
  * found.
  */
 struct xp_core_stats {
-    /* Allocations that left the fast path, and why. */
-    uint64_t slow_calls;   /* all of them */
-    uint64_t slow_small;   /* the list of a small class was empty */
-    uint64_t slow_medium;  /* so was the magazine of a medium one */
-    uint64_t slow_large;   /* a run of slices */
-    uint64_t slow_huge;    /* a mapping of its own */
-    uint64_t slow_aligned; /* an alignment beyond 16; counted above, too */
-    uint64_t
-        fresh_slices; /* taken from the system or from dirty ones, by refills and large blocks */
+    /* Calls that left the fast paths. */
+    uint64_t slow_calls;   /* all that worked on a heap: allocations, frees, the ends of threads */
+    uint64_t slow_small;   /* allocations that found the list of a small class empty */
+    uint64_t slow_medium;  /* or the magazine of a medium one */
+    uint64_t slow_large;   /* or wanted a run of slices */
+    uint64_t slow_huge;    /* or a mapping of their own */
+    uint64_t fresh_slices; /* that runs took which nobody had used since the system gave them */
     /* Blocks and pages that pass from thread to thread. */
     uint64_t remote_frees;  /* frees by a thread that is not the owner */
     uint64_t batched_frees; /* of these, those that went with another one */

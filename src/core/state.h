@@ -19,6 +19,9 @@ enum xp_heap_life {
     XP_HEAP_SHARED, /* the one behind xp_fallback_lock */
 };
 
+/* What an allocation that took a slow path wanted. */
+enum xp_slow_kind { XP_SLOW_SMALL, XP_SLOW_MEDIUM, XP_SLOW_LARGE, XP_SLOW_HUGE, XP_SLOW_KINDS };
+
 struct xp_slow;
 
 struct xp_heap {
@@ -46,6 +49,7 @@ struct xp_heap {
     struct xp_heap *next;         /* all heaps; set once */
     struct xp_heap *next_resting; /* under xp_resting_lock */
     _Atomic uint64_t slow_calls, remote_frees, samples;
+    _Atomic uint64_t slow_allocs[XP_SLOW_KINDS];
 } XP_CACHE_ALIGNED;
 
 /* All heaps, newest first; acquire. */

@@ -29,6 +29,11 @@ void xp_core_stats_get(struct xp_core_stats *ret_stats)
         s.slow_calls += read_counter(&heap->slow_calls);
         s.remote_frees += read_counter(&heap->remote_frees);
         s.samples += read_counter(&heap->samples);
+        s.slow_small += read_counter(&heap->slow_allocs[XP_SLOW_SMALL]);
+        s.slow_medium += read_counter(&heap->slow_allocs[XP_SLOW_MEDIUM]);
+        s.slow_large += read_counter(&heap->slow_allocs[XP_SLOW_LARGE]);
+        s.slow_huge += read_counter(&heap->slow_allocs[XP_SLOW_HUGE]);
+        s.heaps++;
     }
     s.remote_frees += read_counter(&xp_headless_frees);
     s.adopted_heaps = read_counter(&xp_heaps_adopted);

@@ -50,7 +50,6 @@ static const struct row rows[] = {
     ROW(NULL, "slow_medium", COUNT, core.slow_medium),
     ROW(NULL, "slow_large", COUNT, core.slow_large),
     ROW(NULL, "slow_huge", COUNT, core.slow_huge),
-    ROW(NULL, "slow_aligned", COUNT, core.slow_aligned),
     ROW(NULL, "fresh_slices", COUNT, core.fresh_slices),
     ROW(NULL, "remote_frees", COUNT, core.remote_frees),
     ROW(NULL, "batched_frees", COUNT, core.batched_frees),

@@ -35,7 +35,7 @@ run remote XPROF_SAMPLE_BYTES=0 # a sampled block has a page and a path of its o
 holds remote 'core.remote_frees >= 2003'
 
 run adopt
-holds adopt 'core.adopted_heaps >= 21'
+holds adopt 'core.adopted_heaps >= 21 and core.heaps <= 4'
 
 run purge
 holds purge 'core.purge_calls >= 1 and core.purged_bytes >= 40 << 20'
@@ -47,6 +47,9 @@ check_same gone "$(run idle XPROF_DIRTY_MAX=1G XPROF_BG_THREAD=1)" 'with a threa
 holds idle 'core.purged_bytes >= 40 << 20'
 
 run sizes XPROF_SAMPLE_BYTES=1
+holds sizes 'core.slow_small >= 1 and core.slow_medium >= 2 and core.slow_large == 1 and core.slow_huge == 1'
+holds sizes 'core.slow_small + core.slow_medium + core.slow_large + core.slow_huge <= core.slow_calls'
+holds sizes 'core.heaps >= 1'
 holds sizes 'core.samples >= 5 and stacks.captures >= 5 and stacks.nodes > 5'
 
 # Each process has a file of its own, and no file is ever replaced.
