@@ -182,7 +182,7 @@ struct xp_core_stats {
     uint64_t slow_medium;  /* or the magazine of a medium one */
     uint64_t slow_large;   /* or wanted a run of slices */
     uint64_t slow_huge;    /* or a mapping of their own */
-    uint64_t fresh_slices; /* that runs took which nobody had used since the system gave them */
+    uint64_t fresh_slices; /* slices that pages and large blocks took, used before or not */
     /* Blocks and pages that pass from thread to thread. */
     uint64_t remote_frees;  /* frees by a thread that is not the owner */
     uint64_t batched_frees; /* of these, those that went with another one */

@@ -61,6 +61,7 @@ static const struct row rows[] = {
     ROW(NULL, "purge_time", NS, core.purge_ns),
     ROW(NULL, "purge_longest", NS, core.purge_longest_ns),
     ROW(NULL, "purge_held_back", COUNT, core.purge_held_back),
+    ROW(NULL, "purge_reused", BYTES, core.purge_reused),
     ROW(NULL, "run_hits", COUNT, core.run_hits),
     ROW(NULL, "run_misses", COUNT, core.run_misses),
     ROW(NULL, "huge_hits", COUNT, core.huge_hits),
