@@ -77,7 +77,6 @@ static void fork_prepare(void)
     self->fork_before = before;
     if (!self->fork_nested) {
         xp_os_block_signals(&self->fork_signals);
-        xp_profile_fork_prepare();
         xp_capture_fork_prepare();
         xp_thread_fork_prepare();
         xp_core_fork_prepare(); /* and the memory for ourselves, which ranks last */
@@ -92,7 +91,6 @@ static void fork_parent(void)
         xp_core_fork_parent();
         xp_thread_fork_parent();
         xp_capture_fork_parent();
-        xp_profile_fork_parent();
         xp_os_restore_signals(&self->fork_signals);
     }
     xp_thread_leave(self, self->fork_before);

@@ -263,16 +263,8 @@ void xp_profile_dump_at_exit(void)
 
 /* ---- fork ---- */
 
-/* Nothing needs to be held across the fork: sums are whole at any moment, and a dump that another
- * thread is writing stays the parent's. */
-void xp_profile_fork_prepare(void)
-{
-}
-
-void xp_profile_fork_parent(void)
-{
-}
-
+/* Nothing was held across the fork: sums are whole at any moment, and a dump that another thread
+ * was writing stays the parent's. */
 void xp_profile_fork_child(void)
 {
     xp_sums_fork_child();

@@ -56,8 +56,6 @@ void xp_profile_dump_at_exit(void);
 int xp_profile_write(int fd, const char *reason);
 
 /* In a forked child: sums of the parent's threads stay (memory is inherited), names get the pid. */
-void xp_profile_fork_prepare(void);
-void xp_profile_fork_parent(void);
 void xp_profile_fork_child(void);
 
 #endif
