@@ -132,6 +132,19 @@ void xp_meta_unmap(void *start, size_t size)
     xp_lock_give_restore(&meta.lock, &signals);
 }
 
+_Atomic uint32_t *xp_meta_fork_word(void)
+{
+    _Atomic uint32_t *word = xp_meta_map(XP_OS_PAGE);
+
+    if (word && xp_os_advise((void *)word, XP_OS_PAGE, MADV_WIPEONFORK) < 0) {
+        xp_meta_unmap((void *)word, XP_OS_PAGE);
+        return NULL;
+    }
+    if (word)
+        atomic_store_explicit(word, 1, memory_order_relaxed);
+    return word;
+}
+
 void *xp_pool_take(struct xp_pool *pool)
 {
     uint64_t signals;

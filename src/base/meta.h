@@ -22,6 +22,11 @@ void xp_meta_unmap(void *start, size_t size);
  * calling thread's own, or cannot be had within 20 ms. */
 void *xp_meta_try_map(size_t size);
 
+/* A word that is 1 here and 0 in each forked child, whoever made it and whether or not fork
+ * handlers ran there; who notices writes 1 again. In a vfork child, which runs in its parent's
+ * memory, it stays 1. NULL without memory, and on kernels that cannot do that (before 4.14). */
+_Atomic uint32_t *xp_meta_fork_word(void);
+
 /* Many things of one size; put ones are taken again first. */
 struct xp_pool {
     struct xp_lock lock;

@@ -2,8 +2,6 @@
 /* fork.c - a child starts with free locks, its own heap, and the heaps of the others at rest. */
 #include "core/fork.h"
 
-#include <sys/mman.h>
-
 #include "base/lock.h"
 #include "base/meta.h"
 #include "base/os.h"
@@ -12,33 +10,18 @@
 #include "core/sampled.h"
 #include "core/slow.h"
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
-
 /* fork() itself may take long in a large process; a second one waits for it. */
 #define FORK_WAIT_NS ((uint64_t)10 * 1000 * 1000 * 1000)
 
 /* One fork at a time. Outermost in the layer. */
 static struct xp_lock fork_lock = XP_LOCK_INIT(XP_RANK_REGISTRY);
 
-/* 1 in the process that set it, 0 in every child with memory of its own (the kernel wipes the
- * page), also in those that no handler runs in. NULL when the kernel cannot do that. */
+/* Tells of forks that no handler ran in; NULL when the kernel cannot. */
 static _Atomic uint32_t *_Atomic alive;
 
 void xp_fork_init(void)
 {
-    void *page;
-
-    if (xp_os_map(XP_OS_PAGE, PROT_READ | PROT_WRITE, &page) < 0)
-        return;
-    if (xp_os_advise(page, XP_OS_PAGE, MADV_WIPEONFORK) < 0) {
-        xp_os_unmap(page, XP_OS_PAGE);
-        return;
-    }
-    _Atomic uint32_t *word = page;
-    atomic_store_explicit(word, 1, memory_order_relaxed);
-    atomic_store_explicit(&alive, word, memory_order_release);
+    atomic_store_explicit(&alive, xp_meta_fork_word(), memory_order_release);
 }
 
 static void mark_alive(void)

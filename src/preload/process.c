@@ -3,24 +3,22 @@
 #include "preload/process.h"
 
 #include <pthread.h>
-#include <sys/mman.h>
 
 #include "base/message.h"
 #include "base/meta.h"
 #include "base/os.h"
 #include "capture/capture.h"
 #include "core/heap.h"
+#include "preload/helper.h"
 #include "preload/options.h"
 #include "preload/start.h"
 #include "preload/stats.h"
 #include "preload/thread.h"
-#include "preload/helper.h"
 #include "profile/profile.h"
 
 static struct {
     _Atomic pid_t pid;
-    /* A word that the kernel clears in a forked child, whoever made it; NULL on kernels that cannot
-     * (before 4.14): then only the fork handlers tell. */
+    /* Tells of forks that no handler ran in. NULL when the kernel cannot: then only handlers do. */
     _Atomic uint32_t *alive;
     bool is_child;     /* some ancestor had us loaded and another number */
     bool second_image; /* this process itself had, before an exec */
@@ -40,12 +38,7 @@ void xp_process_init(void)
         process.second_image = same;
         process.is_child = !same;
     }
-    void *word = xp_meta_map(XP_OS_PAGE);
-    if (word && xp_os_advise(word, XP_OS_PAGE, MADV_WIPEONFORK) == 0)
-        process.alive = word;
-    else
-        xp_meta_unmap(word, XP_OS_PAGE);
-    set_alive();
+    process.alive = xp_meta_fork_word();
 }
 
 bool xp_process_use_pid(void)

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/os.h"
 #include "test.h"
@@ -66,6 +69,32 @@ TEST(no_memory_gives_null_and_service_resumes)
     void *p = xp_meta_map(4096);
     CHECK(p != NULL);
     xp_meta_unmap(p, 4096);
+}
+
+TEST(a_forked_child_finds_its_word_cleared)
+{
+    _Atomic uint32_t *word = xp_meta_fork_word();
+    CHECK(word && is_ours((void *)word));
+    CHECK_EQ(*word, 1);
+    /* The system call alone: no fork handler runs. */
+    pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0)
+        _exit(*word == 0 ? 23 : 1);
+    int status = -1;
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 23);
+    CHECK_EQ(*word, 1);
+}
+
+TEST(without_memory_or_the_kernels_help_there_is_no_such_word)
+{
+    size_t before = xp_meta_bytes();
+    xp_os_fault_every(1, 1u << XP_OS_ADVISE, EINVAL);
+    CHECK(xp_meta_fork_word() == NULL);
+    xp_os_fault_every(1, 1u << XP_OS_MAP, ENOMEM);
+    CHECK(xp_meta_fork_word() == NULL);
+    xp_os_fault_every(0, 0, 0);
+    CHECK_EQ(xp_meta_bytes(), before);
 }
 
 TEST(a_pool_hands_out_again_what_was_put_back)
