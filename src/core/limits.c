@@ -42,7 +42,6 @@ int xp_limits_lock(struct xp_lock *lock)
 size_t xp_limits_fair_reservation(void)
 {
     struct rlimit64 limit;
-
     uint64_t further = atomic_load_explicit(&state.further, memory_order_relaxed);
 
     if (xp_os_getrlimit(RLIMIT_AS, &limit) < 0)

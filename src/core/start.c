@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* start.c - options, once; and the calls that concern all heaps. */
 #include "core/heap.h"
-#include "core/limits.h"
 
 #include <errno.h>
 
@@ -9,6 +8,7 @@
 #include "core/arena.h"
 #include "core/fork.h"
 #include "core/huge.h"
+#include "core/limits.h"
 #include "core/purge.h"
 #include "core/sampled.h"
 #include "core/sampling.h"

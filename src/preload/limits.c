@@ -19,6 +19,16 @@
 
 _Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "one layout, two names");
 
+/* 0 or -errno as the C library returns it. */
+static int as_libc(int r)
+{
+    if (r < 0) {
+        errno = -r;
+        return -1;
+    }
+    return 0;
+}
+
 static int set_limit(pid_t pid, int resource, const void *limit, void *old)
 {
     const struct rlimit64 *wanted = limit;
@@ -29,12 +39,7 @@ static int set_limit(pid_t pid, int resource, const void *limit, void *old)
         wanted->rlim_cur != RLIM64_INFINITY)
         xp_core_limit_address_space(wanted->rlim_cur);
 
-    int r = xp_os_prlimit(pid, resource, wanted, old);
-    if (r < 0) {
-        errno = -r;
-        return -1;
-    }
-    return 0;
+    return as_libc(xp_os_prlimit(pid, resource, wanted, old));
 }
 
 XP_EXPORT int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
@@ -72,23 +77,16 @@ XP_EXPORT int mlockall(int flags)
         if (r == 0 && (flags & MCL_FUTURE))
             xp_core_limit_reservations(limit.rlim_cur);
     }
-    if (r < 0) {
-        errno = -r;
-        return -1;
-    }
-    return 0;
+    return as_libc(r);
 }
 
 XP_EXPORT int munlockall(void)
 {
     int r = xp_os_unlock_all();
 
-    if (r < 0) {
-        errno = -r;
-        return -1;
-    }
-    xp_core_limit_reservations(0);
-    return 0;
+    if (r == 0)
+        xp_core_limit_reservations(0);
+    return as_libc(r);
 }
 
 /* Unlike dlopen, dlclose does not care who calls it. */
