@@ -7,23 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/addresses.h"
 #include "report/dwarf_state.h"
 
 /* ---- units ---- */
-
-/* First index whose address is >= value. */
-static uint32_t lower_bound(const uint64_t *addresses, uint32_t count, uint64_t value)
-{
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (addresses[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 /* First index into d->indexes whose address is >= value. */
 uint32_t hr_dwarf_first_in_unit(const struct dwarf *d, uint64_t value)
@@ -43,7 +30,7 @@ static void choose_unit(struct dwarf *d, uint64_t low, uint64_t high, void *cont
 {
     struct unit *unit = context;
     const struct hr_dwarf_query *q = d->query;
-    for (uint32_t i = lower_bound(q->addresses, q->count, low);
+    for (uint32_t i = hr_addresses_first_from(q->addresses, q->count, low);
          i < q->count && q->addresses[i] < high; i++) {
         struct place *place = &d->places[i];
         if (place->unit && place->width <= high - low)

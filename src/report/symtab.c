@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/addresses.h"
+
 /* Bits of struct hr_symbol.rank; below them underscores and length. */
 #define RANK_FUNCTION (1u << 16)
 #define RANK_GLOBAL   (1u << 15)
@@ -30,20 +32,6 @@ struct pass {
     const char *names;
     uint64_t names_size;
 };
-
-/* First index whose address is >= value. */
-static uint32_t lower_bound(const uint64_t *addresses, uint32_t count, uint64_t value)
-{
-    uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (addresses[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 /* Among aliases the name people call: typed as function, global, few leading underscores. */
 static uint32_t rank_of(const Elf64_Sym *symbol, const char *name)
@@ -94,7 +82,7 @@ static void offer(struct pass *pass, const Elf64_Sym *symbol)
     const char *name = pass->names + symbol->st_name;
     if (!is_code_symbol(symbol, name))
         return;
-    uint32_t i = lower_bound(pass->addresses, pass->count, symbol->st_value);
+    uint32_t i = hr_addresses_first_from(pass->addresses, pass->count, symbol->st_value);
     if (i == pass->count)
         return;
     struct nearest *near = &pass->nearest[i];
