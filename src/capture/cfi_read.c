@@ -29,7 +29,7 @@ uint64_t xp_cfi_read_fixed(struct xp_cfi_reader *reader, size_t size)
     return value;
 }
 
-uint64_t xp_cfi_read_uleb(struct xp_cfi_reader *reader)
+static uint64_t read_leb(struct xp_cfi_reader *reader, bool is_signed)
 {
     uint64_t value = 0, byte;
     unsigned shift = 0;
@@ -40,23 +40,19 @@ uint64_t xp_cfi_read_uleb(struct xp_cfi_reader *reader)
             value |= (byte & 0x7f) << shift;
         shift += 7;
     } while (byte & 0x80);
+    if (is_signed && (byte & 0x40) && shift < 64)
+        value |= ~(uint64_t)0 << shift;
     return value;
+}
+
+uint64_t xp_cfi_read_uleb(struct xp_cfi_reader *reader)
+{
+    return read_leb(reader, false);
 }
 
 int64_t xp_cfi_read_sleb(struct xp_cfi_reader *reader)
 {
-    uint64_t value = 0, byte;
-    unsigned shift = 0;
-
-    do {
-        byte = xp_cfi_read_fixed(reader, 1);
-        if (shift < 64)
-            value |= (byte & 0x7f) << shift;
-        shift += 7;
-    } while (byte & 0x80);
-    if ((byte & 0x40) && shift < 64)
-        value |= ~(uint64_t)0 << shift;
-    return (int64_t)value;
+    return (int64_t)read_leb(reader, true);
 }
 
 const char *xp_cfi_read_text(struct xp_cfi_reader *reader)
