@@ -21,17 +21,6 @@ static void *allocate(void *arg)
     return stress_alloc_max(arg, 20000);
 }
 
-static void *worker(void *arg)
-{
-    struct stress_rng rng = {(uintptr_t)arg};
-    struct stress_table table = {{NULL}};
-
-    while (stress_running())
-        stress_work(&rng, &table, 101);
-    stress_clear(&table);
-    return NULL;
-}
-
 static void use_module(struct stress_rng *rng, struct stress_block **kept)
 {
     char path[4096];
@@ -72,7 +61,8 @@ int main(int argc, char **argv)
     folder = argc > 2 ? argv[2] : ".";
     stress_start(argc, argv);
     for (uintptr_t i = 0; i < WORKERS + 2; i++) {
-        if (pthread_create(&threads[i], NULL, i < WORKERS ? worker : opener, (void *)(i + 1)) != 0)
+        if (pthread_create(&threads[i], NULL, i < WORKERS ? stress_worker : opener,
+                           (void *)(i + 1)) != 0)
             stress_fail("pthread_create");
     }
     for (int i = 0; i < WORKERS + 2; i++)

@@ -12,17 +12,6 @@ enum { WORKERS = 3 };
 
 static struct stress_table shared_by_fork; /* the forking thread's; the child inherits it */
 
-static void *worker(void *arg)
-{
-    struct stress_rng rng = {(uintptr_t)arg};
-    struct stress_table table = {{NULL}};
-
-    while (stress_running())
-        stress_work(&rng, &table, 101);
-    stress_clear(&table);
-    return NULL;
-}
-
 static void *child_thread(void *arg)
 {
     struct stress_rng rng = {(uintptr_t)arg};
@@ -99,7 +88,8 @@ int main(int argc, char **argv)
 
     stress_start(argc, argv);
     for (uintptr_t i = 0; i <= WORKERS; i++) {
-        if (pthread_create(&threads[i], NULL, i < WORKERS ? worker : forker, (void *)(i + 1)) != 0)
+        if (pthread_create(&threads[i], NULL, i < WORKERS ? stress_worker : forker,
+                           (void *)(i + 1)) != 0)
             stress_fail("pthread_create");
     }
     while (stress_running()) {

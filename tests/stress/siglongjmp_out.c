@@ -90,16 +90,11 @@ static void *jumper(void *arg)
 
 static void *worker(void *arg)
 {
-    struct stress_rng rng = {(uintptr_t)arg};
-    struct stress_table table = {{NULL}};
     sigset_t set;
 
     sigfillset(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
-    while (stress_running())
-        stress_work(&rng, &table, 101);
-    stress_clear(&table);
-    return NULL;
+    return stress_worker(arg);
 }
 
 int main(int argc, char **argv)

@@ -40,17 +40,6 @@ static void handler(int signo)
     errno = before;
 }
 
-static void *worker(void *arg)
-{
-    struct stress_rng rng = {(uintptr_t)arg};
-    struct stress_table table = {{NULL}};
-
-    while (stress_running())
-        stress_work(&rng, &table, 101);
-    stress_clear(&table);
-    return NULL;
-}
-
 int main(int argc, char **argv)
 {
     pthread_t threads[WORKERS];
@@ -64,7 +53,7 @@ int main(int argc, char **argv)
     sigaction(SIGUSR1, &action, NULL);
     sigaction(SIGUSR2, &action, NULL);
     for (uintptr_t i = 0; i < WORKERS; i++) {
-        if (pthread_create(&threads[i], NULL, worker, (void *)(i + 1)) != 0)
+        if (pthread_create(&threads[i], NULL, stress_worker, (void *)(i + 1)) != 0)
             stress_fail("pthread_create");
     }
     /* Not from this thread's own work: signals fall on any instruction of the others. */

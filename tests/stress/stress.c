@@ -238,3 +238,14 @@ void stress_clear(struct stress_table *table)
         table->blocks[i] = NULL;
     }
 }
+
+void *stress_worker(void *seed)
+{
+    struct stress_rng rng = {(uintptr_t)seed};
+    struct stress_table table = {{NULL}};
+
+    while (stress_running())
+        stress_work(&rng, &table, 101);
+    stress_clear(&table);
+    return NULL;
+}

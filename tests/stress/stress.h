@@ -49,6 +49,8 @@ struct stress_table {
 };
 void stress_work(struct stress_rng *rng, struct stress_table *table, size_t steps);
 void stress_clear(struct stress_table *table);
+/* A thread that works on a table of its own until the time is over; seed is a number. */
+void *stress_worker(void *seed);
 
 /* xprof_dump() of the library, or nothing without it. */
 void stress_dump(const char *reason);

@@ -15,17 +15,6 @@ enum { WORKERS = 2 };
 
 extern char **environ;
 
-static void *worker(void *arg)
-{
-    struct stress_rng rng = {(uintptr_t)arg};
-    struct stress_table table = {{NULL}};
-
-    while (stress_running())
-        stress_work(&rng, &table, 101);
-    stress_clear(&table);
-    return NULL;
-}
-
 static void expect_status(pid_t pid, int wanted)
 {
     int status = -1;
@@ -115,7 +104,8 @@ int main(int argc, char **argv)
 
     stress_start(argc, argv);
     for (uintptr_t i = 0; i <= WORKERS; i++) {
-        if (pthread_create(&threads[i], NULL, i < WORKERS ? worker : spawner, (void *)(i + 1)) != 0)
+        if (pthread_create(&threads[i], NULL, i < WORKERS ? stress_worker : spawner,
+                           (void *)(i + 1)) != 0)
             stress_fail("pthread_create");
     }
     while (stress_running()) {
