@@ -98,7 +98,12 @@ static void look(struct xp_huge *huge, void *arg)
 bool xp_huge_owns(const void *p)
 {
     struct wanted wanted = {(uintptr_t)p, false};
-    xp_huge_each(look, &wanted);
+    struct xp_huge *huge = xp_huge_find(p);
+
+    if (huge)
+        look(huge, &wanted);
+    if (!wanted.found)
+        xp_huge_each(look, &wanted);
     return wanted.found;
 }
 

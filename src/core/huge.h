@@ -19,7 +19,7 @@ struct xp_huge {
 
 /* The block that starts at p, or NULL. */
 struct xp_huge *xp_huge_find(const void *p);
-/* True when p lies in any. Walks the table. */
+/* True when p lies in any. Walks the table if p is not the start of one. */
 bool xp_huge_owns(const void *p);
 
 /* Zeroed. size > 0; align a power of two. NULL without memory or lock. */

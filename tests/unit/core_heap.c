@@ -135,6 +135,25 @@ TEST(foreign_pointers_are_named_so)
     free(theirs);
 }
 
+TEST(a_huge_block_is_ours_from_its_first_byte_to_its_last_until_it_is_freed)
+{
+    const size_t size = 20000003;
+    char *before = t_malloc(size), *p = t_malloc(size), *after = t_malloc(size);
+
+    CHECK(before && p && after);
+    size_t usable = xp_heap_usable_size(p, false);
+    for (size_t at = 0; at < usable; at += at % 4096 ? 1 : 101 * 4096 - 1)
+        CHECK(xp_heap_owns(p + at));
+    CHECK(xp_heap_owns(p + usable - 1));
+    CHECK_EQ(xp_heap_usable_size(p + 4096, false), 0);
+    t_free(p);
+    CHECK(!xp_heap_owns(p));
+    CHECK(!xp_heap_owns(p + 4096));
+    CHECK(xp_heap_owns(before) && xp_heap_owns(after));
+    t_free(before);
+    t_free(after);
+}
+
 TEST(a_large_block_is_freed_once)
 {
     struct xp_record record;
