@@ -192,7 +192,7 @@ _suite("alloc-test1", "alloc-test 1", "random sizes, random order")
 _suite("alloc-test2", "alloc-test 2", "the same, 2 threads")
 _suite("mstress", "mstress 2 50 25", "blocks that move between threads")
 _suite("rptest", "rptest 2 0 1 2 100 1000 100 8 16000", "rpmalloc's benchmark", "ops/CPU s", "more",
-       r"([0-9.]+) *memory ops/CPU second")
+       r"([0-9]+(?:\.[0-9]+)?) *memory ops/CPU second")
 _suite("malloc-large", "malloc-large", "large blocks")
 _suite("mleak", "mleak 5", "threads that end")
 
