@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* count_me.c - does what a counter of the allocator must notice; the first argument says what. */
+/* count_me.c - does what the allocator must count or may be told; the first argument says what. */
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +84,46 @@ static void purge(void)
     malloc_trim(0);
 }
 
+/* Frees it, and then works a little for half a second. */
+static void churn(void)
+{
+    fill_and_free();
+    for (int i = 0; i < 50; i++) {
+        usleep(10000);
+        for (int j = 0; j < 101; j++)
+            free(memset(malloc(SIZE), 1, 1));
+    }
+}
+
+/* How many MiB there are. */
+static void fill_up(void)
+{
+    int count = 0;
+
+    errno = 0;
+    while (count < 100 && (blocks[count] = malloc((1 << 20) - 4096)) != NULL)
+        count++;
+    printf("%d%s\n", count, errno == ENOMEM ? " ENOMEM" : "");
+    for (int i = 0; i < count; i++)
+        free(blocks[i]);
+}
+
+/* What the kernel was told about huge pages where a block lies: hg, nh or nothing. */
+static void thp(void)
+{
+    uintptr_t block = (uintptr_t)malloc(101), low, high;
+    char line[4096];
+    bool inside = false;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+
+    while (maps && fgets(line, sizeof(line), maps)) {
+        if (sscanf(line, "%lx-%lx ", &low, &high) == 2)
+            inside = low <= block && block < high;
+        if (inside && strncmp(line, "VmFlags:", 8) == 0)
+            puts(strstr(line, " hg") ? "hg" : strstr(line, " nh") ? "nh" : "neither");
+    }
+}
+
 static long resident_pages(void)
 {
     char text[128];
@@ -142,7 +185,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*act)(void);
     } acts[] = {{"remote", remote}, {"adopt", adopt}, {"purge", purge},
-                {"idle", idle},     {"sizes", sizes}, {"forked", forked}};
+                {"idle", idle},     {"churn", churn}, {"fill-up", fill_up},
+                {"thp", thp},       {"sizes", sizes}, {"forked", forked}};
 
     for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
         if (argc > 1 && strcmp(argv[1], acts[i].name) == 0)

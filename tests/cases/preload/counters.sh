@@ -1,30 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Counters move with what they count; they come as lines or as a JSON object in a file of its own.
-need python3
-
-# run ACT [VARIABLE=VALUE...]: the counters of that run are in counters.ACT.
-run()
-{
-    act=$1
-    shift
-    rm -f "counters.$act"
-    env "$@" XPROF_STATS="json:counters.$act" LD_PRELOAD="$XPROF_SO" "$PROGRAMS/count_me" "$act"
-}
-
-# holds ACT EXPRESSION: of the groups core, stacks, process, calls, locks.
-holds()
-{
-    python3 - "counters.$1" "$2" <<'EOF' || fail "$1: $2"
-import json, sys
-from types import SimpleNamespace
-with open(sys.argv[1]) as file:
-    groups = json.load(file)
-names = {name: SimpleNamespace(**value) for name, value in groups.items() if isinstance(value, dict)}
-if not eval(sys.argv[2], names):
-    print(json.dumps(groups, indent=1), file=sys.stderr)
-    sys.exit(1)
-EOF
-}
+. "$SRC/tests/lib/counters.sh"
 
 run none
 holds none 'core.remote_frees == 0 and core.adopted_heaps == 0'
@@ -41,11 +17,6 @@ holds adopt 'core.adopted_heaps >= 21 and core.heaps <= 4'
 run purge
 holds purge 'core.purge_calls >= 1 and core.purged_bytes >= 40 << 20'
 holds purge 'process.minor_faults >= 11000 and process.peak_rss_bytes >= 40 << 20 and calls.advise >= core.purge_calls'
-
-# An idle program keeps what it freed last, unless a thread of ours looks after it.
-check_same kept "$(IMPATIENT=1 run idle XPROF_DIRTY_MAX=1G)" 'without a thread'
-check_same gone "$(run idle XPROF_DIRTY_MAX=1G XPROF_BG_THREAD=1)" 'with a thread'
-holds idle 'core.purged_bytes >= 40 << 20'
 
 run sizes XPROF_SAMPLE_BYTES=1
 holds sizes 'core.slow_small >= 1 and core.slow_medium >= 2 and core.slow_large == 1 and core.slow_huge == 1'
