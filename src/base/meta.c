@@ -10,6 +10,7 @@
 
 #define CHUNK_SIZE ((size_t)1 << 20)
 #define TRY_NS     ((uint64_t)20 * 1000 * 1000)
+#define WAIT_NS    ((uint64_t)100 * 1000 * 1000)
 
 struct range {
     struct range *next;
@@ -25,6 +26,17 @@ static struct {
     struct range *spare;   /* nodes of ranges that are gone */
     _Atomic size_t mapped; /* bytes; read without the lock */
 } meta = {.lock = XP_LOCK_INIT(XP_RANK_META)};
+
+/* A fork holds the lock while it waits for others in libc and in handlers, and those may wait for
+ * us: nobody that malloc can reach waits for ever. */
+static bool take(struct xp_lock *lock, uint64_t *ret_signals)
+{
+    xp_os_block_signals(ret_signals);
+    if (xp_lock_take_bounded(lock, WAIT_NS) == 0)
+        return true;
+    xp_os_restore_signals(ret_signals);
+    return false;
+}
 
 static void note_range(struct range *node, void *start, size_t size)
 {
@@ -58,7 +70,8 @@ void *xp_meta_alloc(size_t size, size_t align)
 {
     uint64_t signals;
 
-    xp_lock_take_masked(&meta.lock, &signals);
+    if (!take(&meta.lock, &signals))
+        return NULL;
     void *p = bump_locked(size, align);
     xp_lock_give_restore(&meta.lock, &signals);
     return p;
@@ -86,7 +99,8 @@ void *xp_meta_map(size_t size)
 {
     uint64_t signals;
 
-    xp_lock_take_masked(&meta.lock, &signals);
+    if (!take(&meta.lock, &signals))
+        return NULL;
     void *start = map_locked(xp_align_up(size, XP_OS_PAGE));
     xp_lock_give_restore(&meta.lock, &signals);
     return start;
@@ -113,7 +127,10 @@ void xp_meta_unmap(void *start, size_t size)
     if (!start)
         return;
     size = xp_align_up(size, XP_OS_PAGE);
-    xp_lock_take_masked(&meta.lock, &signals);
+    if (!take(&meta.lock, &signals)) {
+        xp_os_advise(start, size, MADV_DONTNEED); /* stays ours, without memory */
+        return;
+    }
     for (struct range **link = &meta.ranges; *link; link = &(*link)->next) {
         struct range *node = *link;
         if (node->start != (uintptr_t)start)
@@ -149,13 +166,15 @@ void *xp_pool_take(struct xp_pool *pool)
 {
     uint64_t signals;
 
-    xp_lock_take_masked(&pool->lock, &signals);
-    void *item = pool->free;
-    if (item) {
-        memcpy(&pool->free, item, sizeof(void *));
-        memset(item, 0, sizeof(void *));
+    void *item = NULL;
+    if (take(&pool->lock, &signals)) {
+        item = pool->free;
+        if (item) {
+            memcpy(&pool->free, item, sizeof(void *));
+            memset(item, 0, sizeof(void *));
+        }
+        xp_lock_give_restore(&pool->lock, &signals);
     }
-    xp_lock_give_restore(&pool->lock, &signals);
     return item ? item : xp_meta_alloc(pool->item_size, 16);
 }
 
@@ -163,7 +182,8 @@ void xp_pool_put(struct xp_pool *pool, void *item)
 {
     uint64_t signals;
 
-    xp_lock_take_masked(&pool->lock, &signals);
+    if (!take(&pool->lock, &signals))
+        return; /* one item less to take again */
     memcpy(item, &pool->free, sizeof(void *));
     pool->free = item;
     xp_lock_give_restore(&pool->lock, &signals);

@@ -12,10 +12,12 @@
 #include "base/lock.h"
 
 /* size bytes, aligned to align (a power of two <= XP_OS_PAGE), never given back.
- * NULL when the system has no memory. */
+ * NULL when the system has no memory,
+ * or when a fork has held the lock for 100 ms. */
 void *xp_meta_alloc(size_t size, size_t align);
 
-/* A mapping of its own, rounded up to whole OS pages; NULL when there is none to be had. */
+/* A mapping of its own, rounded up to whole OS pages; NULL when there is none to be had, or when a
+ * fork has held the lock for 100 ms. */
 void *xp_meta_map(size_t size);
 void xp_meta_unmap(void *start, size_t size);
 /* xp_meta_map() for code that may run in a signal handler over it: NULL also when the lock is the
@@ -39,7 +41,8 @@ struct xp_pool {
         XP_LOCK_INIT(rank), (size), NULL                                                           \
     }
 
-/* Zeroed when new; a recycled item keeps its bytes but the first 8. NULL without memory. */
+/* Zeroed when new; a recycled item keeps its bytes but the first 8. NULL without memory,
+ * and as with xp_meta_alloc(); an item that cannot be put for this reason is lost. */
 void *xp_pool_take(struct xp_pool *pool);
 void xp_pool_put(struct xp_pool *pool, void *item);
 

