@@ -20,7 +20,7 @@ static struct {
     _Atomic uint64_t next_look_ns;       /* CLOCK_MONOTONIC */
     _Atomic uint32_t busy;               /* somebody is looking; nobody waits for it */
     char buffer[4096];                   /* of the one who is */
-} code_map;
+} code_map XP_BULK;
 
 static bool range_has(uint64_t range, uintptr_t page)
 {

@@ -55,23 +55,23 @@ struct record {
 static struct {
     struct xp_lock lock; /* guards changes; readers follow count and loaded[] */
     _Atomic uint32_t generation;
-    _Atomic uint32_t closing; /* threads inside dlclose */
-    _Atomic uint32_t count;   /* records in use are 1..count */
-    _Atomic(struct record *) chunks[MODULES_MAX / CHUNK_COUNT + 1];
-    _Atomic uint8_t loaded[MODULES_MAX + 1]; /* [0], no module, always is */
-    _Atomic uint16_t recent[RECENT_COUNT];   /* module by start address: a hint */
-    uintptr_t program_start, program_end;    /* all segments of the executable; 0 if not known */
+    _Atomic uint32_t closing;             /* threads inside dlclose */
+    _Atomic uint32_t count;               /* records in use are 1..count */
+    uintptr_t program_start, program_end; /* all segments of the executable; 0 if not known */
     uintptr_t unloaded_next;
     char *path_bump, *path_end;
     bool locked_for_fork;
+} history = {.lock = XP_LOCK_INIT(XP_RANK_MODULES), .unloaded_next = UNLOADED_BASE};
+
+static struct {
+    _Atomic(struct record *) chunks[MODULES_MAX / CHUNK_COUNT + 1];
+    _Atomic uint16_t recent[RECENT_COUNT]; /* module by start address: a hint */
     char program[PATH_MAX_];
     /* of the module that is being noted: its l_name, the same made absolute, the current folder */
     char loader_name[PATH_MAX_], name[PATH_MAX_], folder[PATH_MAX_];
-    char line[2 * PATH_MAX_]; /* of /proc/self/maps */
-} history = {.lock = XP_LOCK_INIT(XP_RANK_MODULES),
-             .loaded = {1},
-             .unloaded_next = UNLOADED_BASE,
-             .program = "?"};
+    char line[2 * PATH_MAX_];                /* of /proc/self/maps */
+    _Atomic uint8_t loaded[MODULES_MAX + 1]; /* [0], no module, always is */
+} tables XP_BULK = {.loaded = {1}, .program = "?"};
 
 /* A signal handler may have interrupted the holder, so this can fail; everybody has a way on. */
 static bool try_lock(void)
@@ -83,7 +83,7 @@ static struct record *record_at(unsigned module)
 {
     /* acquire: pairs with the release of record_new_locked(). */
     struct record *chunk =
-        atomic_load_explicit(&history.chunks[module / CHUNK_COUNT], memory_order_acquire);
+        atomic_load_explicit(&tables.chunks[module / CHUNK_COUNT], memory_order_acquire);
     return &chunk[module % CHUNK_COUNT];
 }
 
@@ -95,7 +95,7 @@ static unsigned module_count(void)
 
 bool xp_history_is_loaded(unsigned module)
 {
-    return atomic_load_explicit(&history.loaded[module], memory_order_acquire) != 0;
+    return atomic_load_explicit(&tables.loaded[module], memory_order_acquire) != 0;
 }
 
 uint32_t xp_history_generation(void)
@@ -172,10 +172,10 @@ static void read_loader_name(const char *name, char *path)
     memcpy(path, "?", 2);
 }
 
-/* Fills history.loader_name and history.name for a module that the loader knows as name. */
+/* Fills tables.loader_name and tables.name for a module that the loader knows as name. */
 static void resolve_name_locked(const struct dl_find_object *found, const char *name)
 {
-    char *given = history.loader_name, *path = history.name, *folder = history.folder;
+    char *given = tables.loader_name, *path = tables.name, *folder = tables.folder;
     size_t prefix = 0, size;
 
     read_loader_name(name, given);
@@ -184,7 +184,7 @@ static void resolve_name_locked(const struct dl_find_object *found, const char *
         return;
     }
     if (given[0] == 0) {
-        memcpy(path, history.program, strlen(history.program) + 1);
+        memcpy(path, tables.program, strlen(tables.program) + 1);
         return;
     }
     size = strlen(given) + 1;
@@ -236,16 +236,16 @@ static void find_program(void)
 void xp_history_init(void)
 {
     find_program();
-    ssize_t n = xp_os_readlink("/proc/self/exe", history.program, sizeof(history.program) - 1);
+    ssize_t n = xp_os_readlink("/proc/self/exe", tables.program, sizeof(tables.program) - 1);
 
     if (n > 0) {
-        history.program[n] = 0;
-        strip_deleted(history.program, (size_t)n);
+        tables.program[n] = 0;
+        strip_deleted(tables.program, (size_t)n);
         return;
     }
     const char *name = (const char *)getauxval(AT_EXECFN);
-    if (name && strlen(name) < sizeof(history.program))
-        memcpy(history.program, name, strlen(name) + 1);
+    if (name && strlen(name) < sizeof(tables.program))
+        memcpy(tables.program, name, strlen(name) + 1);
 }
 
 /* ---- the records ---- */
@@ -259,13 +259,13 @@ static unsigned recent_slot(uintptr_t start)
 static unsigned find_by_start(uintptr_t start)
 {
     unsigned module =
-        atomic_load_explicit(&history.recent[recent_slot(start)], memory_order_acquire);
+        atomic_load_explicit(&tables.recent[recent_slot(start)], memory_order_acquire);
 
     if (module != 0 && record_at(module)->start == start && xp_history_is_loaded(module))
         return module;
     for (module = module_count(); module != 0; module--) {
         if (record_at(module)->start == start && xp_history_is_loaded(module)) {
-            atomic_store_explicit(&history.recent[recent_slot(start)], (uint16_t)module,
+            atomic_store_explicit(&tables.recent[recent_slot(start)], (uint16_t)module,
                                   memory_order_release);
             return module;
         }
@@ -292,7 +292,7 @@ static void mark_unloaded_locked(unsigned module)
         }
     }
     /* release: pairs with xp_history_is_loaded(); the new place is there first. */
-    atomic_store_explicit(&history.loaded[module], 0, memory_order_release);
+    atomic_store_explicit(&tables.loaded[module], 0, memory_order_release);
 }
 
 static bool same_file_locked(const struct record *record, const struct dl_find_object *found,
@@ -304,7 +304,7 @@ static bool same_file_locked(const struct record *record, const struct dl_find_o
            record->build_id_at == (const uint8_t *)layout->build_id_at &&
            record->build_id_size == layout->build_id_size &&
            memcmp(record->build_id, layout->build_id, layout->build_id_size) == 0 &&
-           strcmp(record->name, history.name) == 0;
+           strcmp(record->name, tables.name) == 0;
 }
 
 static unsigned record_new_locked(const struct dl_find_object *found, const struct link_map *map,
@@ -314,11 +314,11 @@ static unsigned record_new_locked(const struct dl_find_object *found, const stru
 
     if (module > MODULES_MAX)
         return 0;
-    if (!atomic_load_explicit(&history.chunks[module / CHUNK_COUNT], memory_order_relaxed)) {
+    if (!atomic_load_explicit(&tables.chunks[module / CHUNK_COUNT], memory_order_relaxed)) {
         void *chunk = xp_meta_try_map(CHUNK_COUNT * sizeof(struct record));
         if (!chunk)
             return 0;
-        atomic_store_explicit(&history.chunks[module / CHUNK_COUNT], chunk, memory_order_release);
+        atomic_store_explicit(&tables.chunks[module / CHUNK_COUNT], chunk, memory_order_release);
     }
     struct record *record = record_at(module);
     record->start = (uintptr_t)found->dlfo_map_start;
@@ -335,12 +335,12 @@ static unsigned record_new_locked(const struct dl_find_object *found, const stru
     record->build_id_at = (const uint8_t *)layout->build_id_at;
     record->build_id_size = layout->build_id_size;
     memcpy(record->build_id, layout->build_id, layout->build_id_size);
-    record->name = keep_path_locked(history.name);
-    record->loader_name = strcmp(history.loader_name, history.name) == 0
+    record->name = keep_path_locked(tables.name);
+    record->loader_name = strcmp(tables.loader_name, tables.name) == 0
                               ? record->name
-                              : keep_path_locked(history.loader_name);
+                              : keep_path_locked(tables.loader_name);
     atomic_store_explicit(&record->path, record->name, memory_order_relaxed);
-    atomic_store_explicit(&history.loaded[module], 1, memory_order_relaxed);
+    atomic_store_explicit(&tables.loaded[module], 1, memory_order_relaxed);
     atomic_store_explicit(&history.count, module, memory_order_release);
     return module;
 }
@@ -369,7 +369,7 @@ static unsigned note_locked(const struct dl_find_object *found, const struct lin
     if (known != 0) {
         struct record *record = record_at(known);
         atomic_store_explicit(&record->link_map, found->dlfo_link_map, memory_order_relaxed);
-        atomic_store_explicit(&history.loaded[known], 1, memory_order_release);
+        atomic_store_explicit(&tables.loaded[known], 1, memory_order_release);
     }
     if (gone)
         bump();
@@ -569,20 +569,20 @@ static void note_all_locked(void)
         return;
     for (;;) {
         /* One byte stays for the final 0. A line longer than the buffer is cut by its end. */
-        ssize_t n = xp_os_read(fd, history.line + length, sizeof(history.line) - 1 - length);
+        ssize_t n = xp_os_read(fd, tables.line + length, sizeof(tables.line) - 1 - length);
         if (n <= 0)
             break;
         length += (size_t)n;
-        char *line = history.line, *end = line + length, *newline;
+        char *line = tables.line, *end = line + length, *newline;
         while ((newline = memchr(line, '\n', (size_t)(end - line))) != NULL) {
             *newline = 0;
             note_line_locked(line, (size_t)(newline - line));
             line = newline + 1;
         }
         length = (size_t)(end - line);
-        if (length >= sizeof(history.line) - 1)
+        if (length >= sizeof(tables.line) - 1)
             length = 0;
-        memmove(history.line, line, length);
+        memmove(tables.line, line, length);
     }
     xp_os_close(fd);
 }

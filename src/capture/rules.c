@@ -30,7 +30,7 @@ _Atomic uint64_t *xp_rules_table;
 static struct {
     struct rare rare[RARE_COUNT]; /* open addressing by contents */
     _Atomic uint32_t turn;        /* which word of a full group goes */
-} rules;
+} rules XP_BULK;
 
 int xp_rules_init(void)
 {

@@ -13,7 +13,7 @@ enum kept_state { KEPT_FREE, KEPT_WRITING, KEPT_READY };
 static struct {
     _Atomic uint32_t state[KEPT_MAX];
     struct xp_capture_difference kept[KEPT_MAX]; /* the first ones; never overwritten */
-} verify;
+} verify XP_BULK;
 
 static size_t copy_frames(uintptr_t *to, const uintptr_t *from, size_t count)
 {

@@ -31,7 +31,7 @@ struct chunk {
 static struct {
     struct chunk chunks[CHUNKS];
     _Atomic uint32_t count; /* slots given out; their start may still be 0 */
-} emergency;
+} emergency XP_BULK;
 
 static uint32_t chunk_count(void)
 {

@@ -14,21 +14,30 @@
 #define FEW_SHARDS   8u
 #define BLOCKS_LEAST 8u /* in a page */
 
-static struct shard {
+/* Apart from what they guard, on few OS pages: a fork takes and resets them all. */
+static struct {
     struct xp_lock lock;
+} XP_CACHE_ALIGNED locks[XP_SHARDS] = {
+    [0 ... XP_SHARDS - 1] = {.lock = XP_LOCK_INIT(XP_RANK_SAMPLED)}};
+
+static struct shard {
     /* Pages with free blocks. A page whose generation is not the shard's is in no list: the lists
      * were dropped when a frame vanished between two of their links. */
     struct xp_page *pages[XP_CLASSES];
     uint32_t generation;
-} XP_CACHE_ALIGNED shards[XP_SHARDS] = {
-    [0 ... XP_SHARDS - 1] = {.lock = XP_LOCK_INIT(XP_RANK_SAMPLED)}};
+} XP_CACHE_ALIGNED shards[XP_SHARDS] XP_BULK;
+
+static struct xp_lock *lock_of(const struct shard *shard)
+{
+    return &locks[shard - shards].lock;
+}
 
 /* seq_cst against the owner word: see release_page(). */
 static _Atomic uint32_t walkers;
 
 struct xp_lock *xp_sampled_lock(unsigned shard)
 {
-    return &shards[shard].lock;
+    return &locks[shard].lock;
 }
 
 void xp_sampled_distrust(unsigned shard)
@@ -191,10 +200,10 @@ void *xp_sampled_alloc(unsigned size_class, uint32_t hint, const struct xp_recor
 {
     struct shard *shard = &shards[hint % (xp_sampling_exact() ? XP_SHARDS : FEW_SHARDS)];
 
-    if (xp_limits_lock(&shard->lock) < 0)
+    if (xp_limits_lock(lock_of(shard)) < 0)
         return NULL;
     void *block = take_block_locked(shard, size_class);
-    xp_lock_give(&shard->lock);
+    xp_lock_give(lock_of(shard));
     if (block)
         xp_slot_put(xp_sampled_slot(xp_arena_page_of(block), block), record);
     return block;
@@ -214,7 +223,7 @@ void xp_sampled_release(struct xp_page *page, void *p, bool later)
 {
     struct shard *shard = &shards[page->shard];
 
-    if (later || xp_limits_lock(&shard->lock) < 0) {
+    if (later || xp_limits_lock(lock_of(shard)) < 0) {
         xp_page_push_remote(page, p);
         return;
     }
@@ -225,14 +234,14 @@ void xp_sampled_release(struct xp_page *page, void *p, bool later)
     /* The last page of a small class stays: one sample more or less must not cost a page. */
     if (page->used == 0 && (page->next || page->prev || page->size_class >= XP_SMALL_CLASSES))
         release_page(shard, page);
-    xp_lock_give(&shard->lock);
+    xp_lock_give(lock_of(shard));
 }
 
 void xp_sampled_trim(void)
 {
     for (unsigned i = 0; i < XP_SHARDS; i++) {
         struct shard *shard = &shards[i];
-        if (xp_limits_lock(&shard->lock) < 0)
+        if (xp_limits_lock(lock_of(shard)) < 0)
             continue;
         for (unsigned class = 0; class < XP_CLASSES; class ++) {
             for (struct xp_page *page = shard->pages[class], *next; page; page = next) {
@@ -242,7 +251,7 @@ void xp_sampled_trim(void)
                     release_page(shard, page);
             }
         }
-        xp_lock_give(&shard->lock);
+        xp_lock_give(lock_of(shard));
     }
 }
 

@@ -3,7 +3,11 @@
  *
  * A symbol's value counts from where its library is loaded, modulo 2^64, so it can lead into any
  * other one. What is bound already stays bound, and a second libc (dlmopen) has a table of its own.
- * dlopen() could take the flag away instead, but not be wrapped: it asks who called it. */
+ * dlopen() could take the flag away instead, but not be wrapped: it asks who called it.
+ *
+ * The table's pages become the process's own by the change, so it is made only where something
+ * loaded at start can open libraries or look for symbols. (libc opens some by itself, for names of
+ * hosts and character sets, and binds those as usual.) */
 #include "preload/deepbind.h"
 
 #include <dlfcn.h>
@@ -40,16 +44,11 @@ static void *relocated(const struct link_map *map, const ElfW(Dyn) * entry)
     return (void *)(at < map->l_addr ? at + map->l_addr : at);
 }
 
-/* By a name of libc's that nobody replaces. */
-static bool find_libc(struct symbols *ret_symbols, void **ret_start)
+/* False where one of the three is missing. */
+static bool find_symbols(const struct link_map *map, struct symbols *ret_symbols)
 {
-    void *inside = dlsym(RTLD_NEXT, "gnu_get_libc_version"), *extra = NULL;
-    struct symbols found = {0};
-    Dl_info info;
+    struct symbols found = {.load = map->l_addr};
 
-    if (!inside || !dladdr1(inside, &info, &extra, RTLD_DL_LINKMAP) || !extra)
-        return false;
-    const struct link_map *map = extra;
     for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
         if (entry->d_tag == DT_SYMTAB)
             found.table = relocated(map, entry);
@@ -58,12 +57,57 @@ static bool find_libc(struct symbols *ret_symbols, void **ret_start)
         else if (entry->d_tag == DT_GNU_HASH)
             found.hash = relocated(map, entry);
     }
-    found.load = map->l_addr;
     if (!found.table || !found.names || !found.hash)
         return false;
     *ret_symbols = found;
-    *ret_start = info.dli_fbase;
     return true;
+}
+
+/* By a name of libc's that nobody replaces. */
+static const struct link_map *find_libc(struct symbols *ret_symbols, void **ret_start)
+{
+    void *inside = dlsym(RTLD_NEXT, "gnu_get_libc_version"), *extra = NULL;
+    Dl_info info;
+
+    if (!inside || !dladdr1(inside, &info, &extra, RTLD_DL_LINKMAP) || !extra ||
+        !find_symbols(extra, ret_symbols))
+        return NULL;
+    *ret_start = info.dli_fbase;
+    return extra;
+}
+
+/* What a library takes from others comes first in its table, before what the hash table knows. */
+static bool takes_loader_names(const struct symbols *in)
+{
+    static const char *const names[] = {"dlopen", "dlmopen", "dlsym", "dlvsym"};
+
+    for (uint32_t i = 1; i < in->hash[1]; i++) {
+        const char *name = in->names + in->table[i].st_name;
+        if (name[0] != 'd' || name[1] != 'l')
+            continue;
+        for (size_t k = 0; k < XP_ARRAY_LENGTH(names); k++) {
+            if (strcmp(name, names[k]) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* True unless no object but libc and ourselves can ask. */
+static bool somebody_may_ask(const struct link_map *libc)
+{
+    const struct link_map *map = libc;
+    struct symbols symbols;
+
+    while (map->l_prev)
+        map = map->l_prev;
+    for (; map; map = map->l_next) {
+        if (map == libc || map->l_ld == _DYNAMIC) /* the latter is ours */
+            continue;
+        if (!find_symbols(map, &symbols) || takes_loader_names(&symbols))
+            return true;
+    }
+    return false;
 }
 
 static uint32_t hash_of(const char *name)
@@ -127,7 +171,8 @@ void xp_deepbind_answer(void)
     struct plan plan = {.count = 0};
     void *start;
 
-    if (!find_libc(&plan.symbols, &start))
+    const struct link_map *libc = find_libc(&plan.symbols, &start);
+    if (!libc || !somebody_may_ask(libc))
         return;
     xp_own_each(note, &plan);
     if (plan.count == 0)

@@ -132,7 +132,7 @@ static struct {
     struct xp_draft draft;
     char name[XP_PATH_MAX];
     char buffer[16384];
-} stats = {.draft = {.fd = -1}};
+} stats XP_BULK = {.draft = {.fd = -1}};
 
 /* The second number in /proc/self/statm. */
 static uint64_t rss_now(void)
@@ -289,5 +289,6 @@ void xp_stats_write(void)
 void xp_stats_fork_child(void)
 {
     xp_draft_forget(&stats.draft);
-    atomic_store_explicit(&stats.written, false, memory_order_relaxed);
+    if (atomic_load_explicit(&stats.written, memory_order_relaxed))
+        atomic_store_explicit(&stats.written, false, memory_order_relaxed);
 }

@@ -26,14 +26,18 @@ static struct {
     struct xp_lock lock;               /* guards all below but the atomics: one dump at a time */
     struct xp_profile_options options; /* written by init, use_pid by fork_child, too */
     uint64_t run;
-    uint64_t number;   /* of the next file name */
-    uint64_t sequence; /* of the next dump */
-    struct xp_draft draft;
-    char name[XP_PATH_MAX];        /* of the dump in work */
-    char reason[256];              /* of the dump in work */
+    uint64_t number;               /* of the next file name */
+    uint64_t sequence;             /* of the next dump */
     _Atomic uint64_t last_dump_ns; /* monotonic; time trigger */
     _Atomic bool exit_dumped;
-} profile = {.lock = XP_LOCK_INIT(XP_RANK_DUMP), .number = 1, .sequence = 1, .draft = {.fd = -1}};
+} profile = {.lock = XP_LOCK_INIT(XP_RANK_DUMP), .number = 1, .sequence = 1};
+
+/* The dump in work; the lock guards it, too. */
+static struct {
+    struct xp_draft draft;
+    char name[XP_PATH_MAX];
+    char reason[256];
+} work XP_BULK = {.draft = {.fd = -1}};
 
 static uint64_t new_run(void)
 {
@@ -102,7 +106,7 @@ static void say_dumped(const char *reason)
 
     xp_message_begin(&m);
     xp_out_text(&m.out, "Dumping heap profile to ");
-    xp_out_escaped(&m.out, profile.name, strlen(profile.name));
+    xp_out_escaped(&m.out, work.name, strlen(work.name));
     xp_out_text(&m.out, " (");
     xp_out_escaped(&m.out, reason, strlen(reason));
     xp_out_char(&m.out, ')');
@@ -114,17 +118,17 @@ static int dump_locked(const char *reason)
     const char *prefix = profile.options.prefix;
     pid_t pid = profile.options.use_pid ? xp_os_getpid() : 0;
 
-    int r = xp_publish_name(prefix, pid, profile.number, profile.name, sizeof(profile.name));
+    int r = xp_publish_name(prefix, pid, profile.number, work.name, sizeof(work.name));
     if (r == 0)
-        r = xp_draft_open(&profile.draft, prefix);
+        r = xp_draft_open(&work.draft, prefix);
     if (r == 0)
-        r = write_locked(atomic_load_explicit(&profile.draft.fd, memory_order_relaxed), reason);
+        r = write_locked(atomic_load_explicit(&work.draft.fd, memory_order_relaxed), reason);
     if (r == 0)
-        r = xp_draft_publish(&profile.draft, prefix, pid, &profile.number, profile.name,
-                             sizeof(profile.name));
-    xp_draft_drop(&profile.draft);
+        r = xp_draft_publish(&work.draft, prefix, pid, &profile.number, work.name,
+                             sizeof(work.name));
+    xp_draft_drop(&work.draft);
     if (r < 0) {
-        xp_failure_report(profile.name, r);
+        xp_failure_report(work.name, r);
         return r;
     }
     xp_failure_forget();
@@ -141,10 +145,10 @@ int xp_profile_dump(const char *reason, char *ret_path, size_t path_size)
     xp_lock_take_masked(&profile.lock, &signals);
     int r = dump_locked(reason);
     if (r == 0 && ret_path && path_size > 0) {
-        size_t length = strlen(profile.name);
+        size_t length = strlen(work.name);
         if (length >= path_size)
             length = path_size - 1;
-        memcpy(ret_path, profile.name, length);
+        memcpy(ret_path, work.name, length);
         ret_path[length] = 0;
     }
     xp_lock_give_restore(&profile.lock, &signals);
@@ -168,18 +172,18 @@ bool xp_profile_dump_due(void)
     return xp_trigger_due();
 }
 
-/* The reason of a dump, built in profile.reason: begin, write, end. */
+/* The reason of a dump, built in work.reason: begin, write, end. */
 static struct xp_out reason_begin_locked(void)
 {
     struct xp_out out;
 
-    xp_out_init(&out, -1, profile.reason, sizeof(profile.reason) - 1);
+    xp_out_init(&out, -1, work.reason, sizeof(work.reason) - 1);
     return out;
 }
 
 static void reason_end_locked(const struct xp_out *out)
 {
-    profile.reason[out->length] = 0;
+    work.reason[out->length] = 0;
 }
 
 void xp_profile_dump_if_due(void)
@@ -195,7 +199,7 @@ void xp_profile_dump_if_due(void)
         if (xp_trigger_take(&out)) {
             reason_end_locked(&out);
             atomic_store_explicit(&profile.last_dump_ns, xp_os_now_ns(), memory_order_relaxed);
-            dump_locked(profile.reason);
+            dump_locked(work.reason);
         }
         xp_lock_give(&profile.lock);
     }
@@ -219,7 +223,7 @@ uint64_t xp_profile_tick(void)
     xp_out_text(&out, " sec since the last dump");
     reason_end_locked(&out);
     atomic_store_explicit(&profile.last_dump_ns, now, memory_order_relaxed);
-    dump_locked(profile.reason);
+    dump_locked(work.reason);
     xp_lock_give_restore(&profile.lock, &signals);
     return interval;
 }
@@ -255,7 +259,7 @@ void xp_profile_dump_at_exit(void)
         struct xp_out out = reason_begin_locked();
         exit_reason(&out);
         reason_end_locked(&out);
-        dump_locked(profile.reason);
+        dump_locked(work.reason);
         xp_lock_give(&profile.lock);
     }
     xp_os_restore_signals(&signals);
@@ -269,7 +273,7 @@ void xp_profile_fork_child(void)
 {
     xp_sums_fork_child();
     xp_lock_reset(&profile.lock);
-    xp_draft_forget(&profile.draft);
+    xp_draft_forget(&work.draft);
     profile.run = new_run();
     profile.number = 1;
     profile.sequence = 1;

@@ -156,5 +156,7 @@ void xp_draft_drop(struct xp_draft *draft)
 
 void xp_draft_forget(struct xp_draft *draft)
 {
-    close_draft(draft);
+    /* Read first: a page that is not written is not copied. */
+    if (atomic_load_explicit(&draft->fd, memory_order_relaxed) >= 0)
+        close_draft(draft);
 }

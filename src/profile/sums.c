@@ -48,7 +48,7 @@ static struct shard shards[XP_PROFILE_SHARDS] = {SHARD, SHARD, SHARD, SHARD, SHA
                                                  SHARD, SHARD, SHARD, SHARD};
 
 /* Rows of [nested] for sums that found no memory; .key is not used. */
-static struct entry spare[XP_ROW_CLASSES];
+static struct entry spare[XP_ROW_CLASSES] XP_BULK;
 static _Atomic uint64_t spared;
 
 static struct entry *entry_at(struct shard *shard, uint32_t number)
