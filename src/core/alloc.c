@@ -10,14 +10,14 @@
 #include "core/emergency.h"
 #include "core/large.h"
 #include "core/limits.h"
-#include "core/purge.h"
 #include "core/sampled.h"
 #include "core/sampling.h"
 #include "core/slow.h"
 #include "core/stats.h"
+#include "core/sweep.h"
 
-/* Slow paths of a heap between two looks at the clock. */
-#define PURGE_TURN 4u
+/* Samples of a heap between two looks at the clock: with T = 1 there is nothing else. */
+#define SAMPLES_TURN 16u
 
 static void *pop_list(struct xp_heap *heap, unsigned class)
 {
@@ -130,10 +130,11 @@ static void *finish(void *block, size_t size, size_t align, unsigned flags)
     return block;
 }
 
-static void tick(struct xp_heap *heap)
+static void tick(struct xp_heap *heap, bool is_due)
 {
-    if (atomic_load_explicit(&heap->slow_calls, memory_order_relaxed) % PURGE_TURN == 0)
-        xp_purge_if_due();
+    if (!is_due ||
+        atomic_load_explicit(&heap->slow_calls, memory_order_relaxed) % SAMPLES_TURN == 0)
+        xp_sweep_if_due(heap);
 }
 
 static int due(size_t size, double weight, struct xp_due *ret_due)
@@ -168,7 +169,7 @@ int xp_heap_alloc_slow(size_t size, size_t align, unsigned flags, void **ret_blo
                                  : xp_large_alloc(slow.heap, size, align, &flags, &block, &weight);
         if (r == XP_DUE)
             xp_count(&slow.heap->samples);
-        tick(slow.heap);
+        tick(slow.heap, r == XP_DUE);
     }
     xp_slow_leave(&slow);
     if (r == XP_DUE)

@@ -7,11 +7,11 @@
 #include "core/emergency.h"
 #include "core/huge.h"
 #include "core/large.h"
-#include "core/purge.h"
 #include "core/sampled.h"
 #include "core/slot.h"
 #include "core/slow.h"
 #include "core/stats.h"
+#include "core/sweep.h"
 
 static enum xp_free_result invalid(void)
 {
@@ -27,7 +27,7 @@ static void large_done(struct xp_page *page)
     xp_slow_enter(&slow);
     xp_slices_give(page, false, slow.heap == NULL);
     if (slow.heap)
-        xp_purge_if_due();
+        xp_sweep_if_due(slow.heap);
     xp_slow_leave(&slow);
 }
 
@@ -93,7 +93,7 @@ static void purge(void)
 
     xp_slow_enter(&slow);
     if (slow.heap)
-        xp_purge_if_due();
+        xp_sweep_if_due(slow.heap);
     xp_slow_leave(&slow);
 }
 

@@ -8,15 +8,17 @@
 #include "core/arena.h"
 #include "core/fast.h"
 #include "core/limits.h"
-#include "core/purge.h"
 #include "core/sampling.h"
 #include "core/slow.h"
+#include "core/sweep.h"
 
 /* A magazine holds at most this many bytes, so that 52 of them stay small. */
 #define MAGAZINE_BYTES ((uint32_t)128 << 10)
 #define MAGAZINE_LEAST 4u
 /* Resting heaps looked at for one page: the lock is shared. */
 #define STEAL_TRIES 8
+/* Pages looked at for each one that is taken over: more than come, so that all get their turn. */
+#define TAKE_OVER_SCAN 3
 
 struct xp_heap *_Atomic xp_heaps;
 _Atomic uint64_t xp_heaps_adopted, xp_heaps_abandoned;
@@ -62,6 +64,8 @@ static void queue_second(struct xp_heap *heap, struct xp_page *page)
 
 static void queue_remove(struct xp_heap *heap, struct xp_page *page)
 {
+    if (heap->scan == page)
+        heap->scan = page->next;
     if (page->next)
         page->next->prev = page->prev;
     if (page->prev)
@@ -163,7 +167,7 @@ static void empty_page(struct xp_heap *heap, struct xp_page *page)
         return;
     queue_remove(heap, page);
     give_page(page);
-    xp_purge_if_due();
+    xp_sweep_if_due(heap);
 }
 
 static void push_local(struct xp_heap *heap, struct xp_page *page, void *block)
@@ -176,10 +180,15 @@ static void push_local(struct xp_heap *heap, struct xp_page *page, void *block)
 static void take_over(struct xp_heap *heap, struct xp_page *page, void *block)
 {
     xp_page_push(page, block);
-    if (xp_page_gather(page) == 0)
+    if (xp_page_gather(page) == 0) {
         give_page(page);
-    else
-        queue_second(heap, page);
+        return;
+    }
+    queue_second(heap, page);
+    /* Where several threads free one another's blocks, the last ones may be ours: then nobody has
+     * seen that a page is empty. */
+    bool round;
+    xp_heap_give_pages(xp_heap_scan(heap, TAKE_OVER_SCAN, false, &round));
 }
 
 static void flush_magazine(struct xp_heap *heap, unsigned medium, unsigned keep)
@@ -255,6 +264,93 @@ static bool release_resting(struct xp_heap *heap, struct xp_page *page, bool lat
     return gone;
 }
 
+bool xp_heap_visit(struct xp_heap *heap)
+{
+    uint32_t nobody = 0;
+
+    /* seq_cst here and in core/slow.c: who visits looks for the owner after it has said so, the
+     * owner looks for a visitor after it has entered; one of the two sees the other. */
+    if (!atomic_compare_exchange_strong_explicit(&heap->visited, &nobody, 1, memory_order_seq_cst,
+                                                 memory_order_relaxed))
+        return false;
+    if (atomic_load_explicit(&heap->in_slow, memory_order_seq_cst) == 0 &&
+        atomic_load_explicit(&heap->life, memory_order_seq_cst) == XP_HEAP_ACTIVE)
+        return true;
+    xp_heap_leave(heap);
+    return false;
+}
+
+void xp_heap_leave(struct xp_heap *heap)
+{
+    /* release: the owner goes on with what was left. */
+    atomic_store_explicit(&heap->visited, 0, memory_order_release);
+}
+
+/* No block of the page is in anybody's hands: those that are out are in its remote list. Then none
+ * can come back any more, and nothing of this changes under our eyes. */
+static bool is_all_back(const struct xp_page *page)
+{
+    uint32_t out = xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed));
+    return xp_packed_count(atomic_load_explicit(&page->remote, memory_order_acquire)) == out;
+}
+
+/* The page of an active heap has all its blocks back, most of them by others. Its owner may sleep
+ * for long. */
+static bool release_visited(struct xp_heap *heap, struct xp_page *page)
+{
+    uint64_t signals;
+    bool gone = false;
+
+    xp_os_block_signals(&signals);
+    if (xp_heap_visit(heap)) {
+        if (atomic_load_explicit(&page->owner, memory_order_relaxed) == owner_word(heap, page) &&
+            is_all_back(page)) {
+            queue_remove(heap, page);
+            atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+            gone = true;
+        }
+        xp_heap_leave(heap);
+    }
+    xp_os_restore_signals(&signals);
+    if (gone)
+        xp_slices_give(page, false, false);
+    return gone;
+}
+
+struct xp_page *xp_heap_scan(struct xp_heap *heap, unsigned pages, bool all, bool *ret_round)
+{
+    struct xp_page *empty = NULL;
+
+    *ret_round = false;
+    while (pages-- > 0) {
+        while (!heap->scan && !*ret_round) {
+            heap->scan_class = (heap->scan_class + 1) % XP_CLASSES;
+            heap->scan = heap->queue[heap->scan_class];
+            *ret_round = heap->scan_class == 0;
+        }
+        struct xp_page *page = heap->scan;
+        if (!page)
+            break;
+        heap->scan = page->next;
+        if (!is_all_back(page) || (!all && !page->next && !page->prev))
+            continue;
+        queue_remove(heap, page);
+        atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+        page->next = empty;
+        empty = page;
+    }
+    return empty;
+}
+
+void xp_heap_give_pages(struct xp_page *pages)
+{
+    while (pages) {
+        struct xp_page *next = pages->next;
+        xp_slices_give(pages, false, false);
+        pages = next;
+    }
+}
+
 /* Nobody's page may have all its blocks back. The count that a push saw can be long out of date, so
  * it is read again once the page is held. A push that comes while it is held leaves the matter to
  * us: hence the loop. */
@@ -292,9 +388,12 @@ bool xp_heap_free_remote(struct xp_page *page, void *block, bool later)
     struct xp_heap *heap = (struct xp_heap *)(owner & ~(uintptr_t)XP_OWNER_MEDIUM);
     /* seq_cst: pairs with the exchange in rest_locked(); the pages are looked at after that. While
      * a heap rests, the number of blocks out does not change. */
-    return atomic_load_explicit(&heap->life, memory_order_seq_cst) == XP_HEAP_RESTING &&
-           count >= xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed)) &&
-           release_resting(heap, page, later);
+    uint32_t life = atomic_load_explicit(&heap->life, memory_order_seq_cst);
+    if (count < xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed)))
+        return false;
+    if (life == XP_HEAP_ACTIVE && !later)
+        return release_visited(heap, page);
+    return life == XP_HEAP_RESTING && release_resting(heap, page, later);
 }
 
 void xp_heap_page_emptied(struct xp_page *page)
@@ -394,9 +493,9 @@ static void tidy_page(struct xp_heap *heap, struct xp_page *page)
     }
 }
 
-void xp_heap_flush(struct xp_heap *heap)
+void xp_heap_flush_class(struct xp_heap *heap, unsigned class)
 {
-    for (unsigned class = 0; class < XP_SMALL_CLASSES; class ++) {
+    if (class < XP_SMALL_CLASSES) {
         void *list = heap->cache.front.list[class];
         void *pending = heap->pending[class];
         heap->cache.front.list[class] = heap->pending[class] = NULL;
@@ -405,10 +504,15 @@ void xp_heap_flush(struct xp_heap *heap)
             heap->left[class]++;
         flush_chain(heap, list);
         flush_chain(heap, pending);
+    } else {
+        flush_magazine(heap, class - XP_SMALL_CLASSES, 0);
     }
-    for (unsigned medium = 0; medium < XP_MEDIUM_CLASSES; medium++)
-        flush_magazine(heap, medium, 0);
+}
+
+void xp_heap_flush(struct xp_heap *heap)
+{
     for (unsigned class = 0; class < XP_CLASSES; class ++) {
+        xp_heap_flush_class(heap, class);
         for (struct xp_page *page = heap->queue[class], *next; page; page = next) {
             next = page->next;
             tidy_page(heap, page);
@@ -455,7 +559,8 @@ void xp_heap_fork_child(const struct xp_heap *mine)
         if (heap == mine || heap->serial == 0 ||
             atomic_load_explicit(&heap->life, memory_order_relaxed) != XP_HEAP_ACTIVE)
             continue;
-        if (atomic_load_explicit(&heap->in_slow, memory_order_relaxed)) {
+        if (atomic_load_explicit(&heap->in_slow, memory_order_relaxed) ||
+            atomic_load_explicit(&heap->visited, memory_order_relaxed)) {
             atomic_store_explicit(&heap->life, XP_HEAP_ABANDONED, memory_order_relaxed);
             atomic_fetch_add_explicit(&xp_heaps_abandoned, 1, memory_order_relaxed);
             continue;

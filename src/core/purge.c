@@ -23,6 +23,9 @@
 #define WINDOW_SLICES      64u
 #define STRETCH_MOST       8u
 #define DELAY_STRETCH_MOST 4u
+/* After so long a pause, a slow path may take so many steps. */
+#define QUIET_NS    ((uint64_t)8 * 1000 * 1000)
+#define QUIET_STEPS 3u
 /* Pages that tell what short runs cost. */
 #define TRIAL_PAGES 4u
 /* A thread of its own looks this often at nothing, and at something at most. */
@@ -148,7 +151,7 @@ bool xp_purge_begin(uint64_t now_ns, bool must)
     return false;
 }
 
-void xp_purge_end(void)
+static void end_step(void)
 {
     state.credit_ns -= (int64_t)state.step_ns;
     if (state.credit_ns < -CREDIT_MOST_NS)
@@ -156,6 +159,12 @@ void xp_purge_end(void)
     atomic_fetch_add_explicit(&state.ns, state.step_ns, memory_order_relaxed);
     if (state.step_ns > atomic_load_explicit(&state.longest_ns, memory_order_relaxed))
         atomic_store_explicit(&state.longest_ns, state.step_ns, memory_order_relaxed);
+    state.step_ns = 0;
+}
+
+void xp_purge_end(void)
+{
+    end_step();
     atomic_store_explicit(&state.busy, 0, memory_order_release);
 }
 
@@ -234,8 +243,17 @@ static bool drop_some(uint64_t now_ns, uint64_t period_ns, size_t bytes)
 {
     struct xp_dirty_cursor cursor = {.now_ns = now_ns, .period_ns = period_ns};
     size_t dropped = 0;
+    /* In a process with few slow paths, one of them may do more. */
+    unsigned more = now_ns - state.last_at >= QUIET_NS ? QUIET_STEPS - 1 : 0;
 
-    while (dropped < bytes && xp_purge_has_time(RUN_LEAST * XP_SLICE)) {
+    state.last_at = now_ns;
+    while (dropped < bytes) {
+        if (!xp_purge_has_time(RUN_LEAST * XP_SLICE)) {
+            if (more == 0)
+                break;
+            more--;
+            end_step();
+        }
         cursor.run_most = run_most();
         cursor.run_least = run_least();
         struct xp_page *page = xp_slices_take_dirty(&cursor);

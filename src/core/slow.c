@@ -51,7 +51,37 @@ static void wait_for_fork(struct xp_heap *heap)
     }
 }
 
-static void enter_own(struct xp_slow *slow, struct xp_heap *heap)
+/* Nobody touches it again; the thread goes on with another one. */
+static void abandon(struct xp_heap *heap)
+{
+    atomic_store_explicit(&heap->life, XP_HEAP_ABANDONED, memory_order_relaxed);
+    atomic_store_explicit(&heap->in_slow, 0, memory_order_release);
+    atomic_fetch_add_explicit(&xp_heaps_abandoned, 1, memory_order_relaxed);
+    xp_tls_front = &empty_front;
+}
+
+/* Visits are short. A heap whose visitor is not back in time is left to it for ever. */
+static bool wait_for_visitor(struct xp_heap *heap)
+{
+    uint64_t end = 0;
+
+    for (int spin = 0; atomic_load_explicit(&heap->visited, memory_order_seq_cst); spin++) {
+        if (spin < 256) {
+            xp_relax();
+            continue;
+        }
+        uint64_t now = xp_os_now_ns();
+        if (end == 0)
+            end = now + XP_WAIT_NS;
+        if (now > end)
+            return false;
+        xp_os_sleep_ns(20 * 1000);
+    }
+    return true;
+}
+
+/* False: the heap cannot be had any more. */
+static bool enter_own(struct xp_slow *slow, struct xp_heap *heap)
 {
     slow->heap = heap;
     slow->fallback = false;
@@ -68,7 +98,13 @@ static void enter_own(struct xp_slow *slow, struct xp_heap *heap)
         xp_fork_catch_up(); /* opens the gate that the parent may have closed */
     if (XP_UNLIKELY(atomic_load_explicit(&gate.closed, memory_order_seq_cst)))
         wait_for_fork(heap);
+    if (XP_UNLIKELY(atomic_load_explicit(&heap->visited, memory_order_seq_cst)) &&
+        !wait_for_visitor(heap)) {
+        abandon(heap);
+        return false;
+    }
     xp_count(&heap->slow_calls);
+    return true;
 }
 
 static void enter_emergency(struct xp_slow *slow)
@@ -113,10 +149,11 @@ static void enter_new(struct xp_slow *slow)
     if (heap) {
         uint64_t *word = xp_restart_word();
         heap->cache.front.restart = word ? word : &heap->no_restart;
-        enter_own(slow, heap);
+        atomic_store_explicit(&heap->tid, xp_os_gettid(), memory_order_relaxed);
     }
+    bool entered = heap && enter_own(slow, heap);
     xp_os_restore_signals(&signals);
-    if (!heap)
+    if (!entered)
         enter_emergency(slow);
 }
 
@@ -139,11 +176,8 @@ frame_is_there(const struct xp_heap *heap, const struct xp_slow *now)
  * after every step. The heap is not, so it is left alone for ever. */
 static void recover(struct xp_heap *heap)
 {
-    atomic_store_explicit(&heap->life, XP_HEAP_ABANDONED, memory_order_relaxed);
-    atomic_store_explicit(&heap->in_slow, 0, memory_order_release);
-    atomic_fetch_add_explicit(&xp_heaps_abandoned, 1, memory_order_relaxed);
     xp_locks_give_mine();
-    xp_tls_front = &empty_front;
+    abandon(heap);
 }
 
 static XP_NOINLINE void enter_nested(struct xp_slow *slow, struct xp_heap *heap)
@@ -160,9 +194,10 @@ void xp_slow_enter(struct xp_slow *slow)
 {
     struct xp_front *front = xp_tls_front;
 
-    if (XP_LIKELY(front->kind == XP_FRONT_HEAP))
-        enter_own(slow, xp_heap_of_front(front));
-    else if (front->kind == XP_FRONT_SHADOW)
+    if (XP_LIKELY(front->kind == XP_FRONT_HEAP)) {
+        if (XP_UNLIKELY(!enter_own(slow, xp_heap_of_front(front))))
+            enter_new(slow);
+    } else if (front->kind == XP_FRONT_SHADOW)
         enter_nested(slow, xp_heap_of_shadow(front));
     else if (front->kind == XP_FRONT_EXITED)
         enter_fallback(slow);
@@ -200,8 +235,10 @@ struct xp_heap *xp_slow_enter_last(void)
     if (front->kind == XP_FRONT_HEAP) {
         struct xp_slow slow;
         heap = xp_heap_of_front(front);
-        enter_own(&slow, heap);
-        atomic_store_explicit(&heap->frame, NULL, memory_order_relaxed);
+        if (enter_own(&slow, heap))
+            atomic_store_explicit(&heap->frame, NULL, memory_order_relaxed);
+        else
+            heap = NULL;
     } else if (front->kind == XP_FRONT_SHADOW) {
         recover(xp_heap_of_shadow(front)); /* the thread ends, so the frame will not go on */
     }
@@ -234,7 +271,9 @@ void xp_slow_close(void)
         if (heap == mine ||
             atomic_load_explicit(&heap->life, memory_order_relaxed) != XP_HEAP_ACTIVE)
             continue;
-        for (int spin = 0; atomic_load_explicit(&heap->in_slow, memory_order_seq_cst); spin++) {
+        for (int spin = 0; atomic_load_explicit(&heap->in_slow, memory_order_seq_cst) ||
+                           atomic_load_explicit(&heap->visited, memory_order_seq_cst);
+             spin++) {
             if (spin < 128) {
                 xp_relax();
                 continue;
@@ -257,7 +296,13 @@ void xp_slow_fork_child(void)
     struct xp_front *front = xp_tls_front;
 
     atomic_store_explicit(&gate.closed, 0, memory_order_relaxed);
-    xp_heap_fork_child(front->kind == XP_FRONT_HEAP     ? xp_heap_of_front(front)
-                       : front->kind == XP_FRONT_SHADOW ? xp_heap_of_shadow(front)
-                                                        : NULL);
+    /* A visitor that the fork did not wait for is not here. */
+    struct xp_heap *mine = front->kind == XP_FRONT_HEAP     ? xp_heap_of_front(front)
+                           : front->kind == XP_FRONT_SHADOW ? xp_heap_of_shadow(front)
+                                                            : NULL;
+    if (mine)
+        atomic_store_explicit(&mine->tid, xp_os_gettid(), memory_order_relaxed);
+    if (front->kind == XP_FRONT_HEAP && atomic_load_explicit(&mine->visited, memory_order_relaxed))
+        abandon(mine);
+    xp_heap_fork_child(mine);
 }

@@ -14,6 +14,7 @@
 #include "core/sampling.h"
 #include "core/slot.h"
 #include "core/slow.h"
+#include "core/sweep.h"
 
 static struct xp_lock start_lock = XP_LOCK_INIT(XP_RANK_REGISTRY);
 static _Atomic bool started;
@@ -70,6 +71,7 @@ bool xp_heap_trim(void)
         if (!slow.fallback)
             xp_heap_flush(slow.heap);
         xp_sampled_trim();
+
         any = xp_purge_all();
     }
     xp_slow_leave(&slow);
@@ -82,7 +84,7 @@ uint64_t xp_heap_background(void)
 
     xp_slow_enter(&slow);
     if (slow.heap)
-        xp_purge_if_due();
+        xp_sweep_if_due(slow.heap);
     xp_slow_leave(&slow);
     return xp_purge_pause_ns();
 }

@@ -24,6 +24,13 @@ enum xp_slow_kind { XP_SLOW_SMALL, XP_SLOW_MEDIUM, XP_SLOW_LARGE, XP_SLOW_HUGE, 
 
 struct xp_slow;
 
+/* What was seen of a heap whose thread may sleep. */
+struct xp_heap_watch {
+    uint64_t calls, calls_at_ns; /* slow calls, and since when there were no more */
+    uint64_t cpu_ns;             /* CPU time of its thread at the last look */
+    uint64_t done_calls, done_cpu_ns, done_at_ns; /* at the end of the last whole round */
+};
+
 struct xp_heap {
     struct xp_cache cache;  /* first: the thread's pointer and the owner words are this address */
     struct xp_front shadow; /* stands in for the front inside slow paths */
@@ -38,6 +45,11 @@ struct xp_heap {
     double weight[XP_SMALL_CLASSES];   /* of the sampled one */
     double bytes_mean;                 /* T of the draw that bytes_left counts down; 0: not drawn */
     struct xp_page *queue[XP_CLASSES]; /* pages with free blocks; the first one is in use */
+    struct xp_page *scan; /* where the search for empty pages goes on; NULL: at the next class */
+    uint32_t scan_class;
+    /* What the last sweep found: unchanged at the next one, it is idle. */
+    void *swept_top[XP_CLASSES]; /* first of the list, last of the magazine */
+    uint64_t swept_ns;
     struct xp_rng rng;
     uint32_t serial;                 /* dense, from 1 */
     uint64_t no_restart;             /* for threads without restartable sequences */
@@ -46,6 +58,9 @@ struct xp_heap {
     /* Read by others. */
     _Atomic uint32_t life;        /* enum xp_heap_life */
     _Atomic uint32_t in_slow;     /* 1 inside a slow path: fork waits for that */
+    _Atomic uint32_t visited;     /* 1 while another thread looks after it, see xp_heap_visit() */
+    _Atomic int32_t tid;          /* of its thread, for the kernel */
+    struct xp_heap_watch watch;   /* of the one who looks after all heaps, core/sweep.c */
     struct xp_heap *next;         /* all heaps; set once */
     struct xp_heap *next_resting; /* under xp_resting_lock */
     _Atomic uint64_t slow_calls, remote_frees, samples;
@@ -96,6 +111,22 @@ void xp_heap_rest(struct xp_heap *heap);
 /* Frees a small or medium block of a page that the caller does not own. later: the caller is a
  * signal handler inside a slow path. True when the page was the last one's and is free now. */
 bool xp_heap_free_remote(struct xp_page *page, void *block, bool later);
+
+/* Another thread's active heap, if that thread is in no slow path: until xp_heap_leave() it stays
+ * out of them. What only slow paths touch may be worked on meanwhile; not the front, and no page's
+ * local word, which the thread goes on to change. Never waits. Signals are blocked, and the caller
+ * is inside a slow path of its own, or blocks signals and is quick. */
+bool xp_heap_visit(struct xp_heap *heap);
+void xp_heap_leave(struct xp_heap *heap);
+
+/* Looks at the next `pages` pages of the heap, its owner's or a visitor's, and takes empty ones
+ * out, all or all but the last of a class: chained by next, to be given back by
+ * xp_heap_give_pages(). True in *ret_round when it came by the last class. */
+struct xp_page *xp_heap_scan(struct xp_heap *heap, unsigned pages, bool all, bool *ret_round);
+void xp_heap_give_pages(struct xp_page *pages);
+
+/* The list or magazine of one class goes back to its pages. */
+void xp_heap_flush_class(struct xp_heap *heap, unsigned size_class);
 
 /* In a forked child: heaps of threads that do not exist here rest, or are abandoned if they were
  * inside a slow path. mine may be NULL. */
