@@ -31,7 +31,8 @@ class Workload:
     def command(self, place):
         return self.make_command(place)
 
-    def value(self, output, wall):
+    def value(self, output, errors, wall):
+        """The figure, and the keys beside it; ValueError when there is none."""
         if self.is_ours:
             words = output.splitlines()[-1].split() if output.strip() else []
             if len(words) < 3:
@@ -39,7 +40,7 @@ class Workload:
             keys = dict(w.split("=", 1) for w in words[3:])
             return float(words[1]), {k: float(v) for k, v in keys.items()}
         if self.pattern:
-            found = re.findall(self.pattern, output)
+            found = re.findall(self.pattern, output + errors)
             if not found:
                 raise ValueError("no figure in its output")
             return float(found[-1].replace(",", "")), {}
