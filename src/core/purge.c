@@ -45,6 +45,7 @@ static struct {
     int64_t credit_ns;
     uint64_t credit_at;
     uint64_t step_ns; /* spent in this step */
+    uint64_t last_at; /* when slices went by themselves last */
     uint64_t page_ns; /* what a page costs in a long run, and in a short one; 0: not known */
     uint64_t short_ns;
     uint64_t window_at;   /* since when the two below count */
