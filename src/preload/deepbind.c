@@ -18,6 +18,7 @@
 
 #include "base/bits.h"
 #include "base/os.h"
+#include "preload/object.h"
 #include "preload/own.h"
 
 #define NAMES_MAX 32
@@ -66,14 +67,10 @@ static bool find_symbols(const struct link_map *map, struct symbols *ret_symbols
 /* By a name of libc's that nobody replaces. */
 static const struct link_map *find_libc(struct symbols *ret_symbols, void **ret_start)
 {
-    void *inside = dlsym(RTLD_NEXT, "gnu_get_libc_version"), *extra = NULL;
-    Dl_info info;
+    void *inside = dlsym(RTLD_NEXT, "gnu_get_libc_version");
+    const struct link_map *map = inside ? xp_object_of(inside, ret_start) : NULL;
 
-    if (!inside || !dladdr1(inside, &info, &extra, RTLD_DL_LINKMAP) || !extra ||
-        !find_symbols(extra, ret_symbols))
-        return NULL;
-    *ret_start = info.dli_fbase;
-    return extra;
+    return map && find_symbols(map, ret_symbols) ? map : NULL;
 }
 
 /* What a library takes from others comes first in its table, before what the hash table knows. */

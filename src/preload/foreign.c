@@ -14,6 +14,7 @@
 #include "base/os.h"
 #include "base/panic.h"
 #include "core/heap.h"
+#include "preload/object.h"
 #include "preload/own.h"
 #include "preload/options.h"
 #include "preload/real.h"
@@ -74,10 +75,12 @@ static bool is_real_definition(void *function)
 
 static bool is_ours(void *function)
 {
-    Dl_info theirs, ours;
+    void *start;
 
-    return !function || (dladdr(function, &theirs) && dladdr((void *)xp_own_malloc(), &ours) &&
-                         theirs.dli_fbase == ours.dli_fbase);
+    if (!function)
+        return true;
+    const struct link_map *theirs = xp_object_of(function, &start);
+    return theirs && theirs == xp_object_of((void *)xp_own_malloc(), &start);
 }
 
 /* Whom the program would call if we were not there. */
