@@ -38,7 +38,7 @@ static void *pop_pending(struct xp_heap *heap, unsigned class)
             return NULL;
     }
     heap->pending[class] = xp_block_next(block);
-    heap->pending_count[class]--;
+    heap->pending_count[class] -= heap->pending_count[class] > 1; /* the count is not exact */
     return block;
 }
 
@@ -71,8 +71,7 @@ static int take_small(struct xp_heap *heap, unsigned class, void **ret_block, do
 /* Fills the magazine to the half: of what is freed next, as much finds room. */
 static void *refill_magazine(struct xp_heap *heap, unsigned class)
 {
-    struct xp_front *front = &heap->cache.front;
-    unsigned medium = class - XP_SMALL_CLASSES;
+    struct xp_magazine *magazine = &heap->cache.magazine[class - XP_SMALL_CLASSES];
     uint32_t count;
     void *blocks = xp_heap_collect(heap, class, &count);
 
@@ -80,9 +79,9 @@ static void *refill_magazine(struct xp_heap *heap, unsigned class)
         return NULL;
     void *first = blocks;
     blocks = xp_block_next(blocks);
-    while (blocks && front->count[medium] < front->limit[medium] / 2) {
+    while (blocks && magazine->count < magazine->limit / 2) {
         void *next = xp_block_next(blocks);
-        heap->cache.slots[medium][front->count[medium]++] = blocks;
+        magazine->slots[magazine->count++] = blocks;
         blocks = next;
     }
     /* The rest goes back to the page it came from, which is in use. */
@@ -97,12 +96,11 @@ static void *refill_magazine(struct xp_heap *heap, unsigned class)
 
 static void *pop_magazine(struct xp_heap *heap, unsigned class)
 {
-    struct xp_front *front = &heap->cache.front;
-    unsigned medium = class - XP_SMALL_CLASSES;
+    struct xp_magazine *magazine = &heap->cache.magazine[class - XP_SMALL_CLASSES];
 
-    if (front->count[medium] == 0)
+    if (magazine->count == 0)
         return refill_magazine(heap, class);
-    return heap->cache.slots[medium][--front->count[medium]];
+    return magazine->slots[--magazine->count];
 }
 
 static int take_classed(struct xp_heap *heap, unsigned class, void **ret_block, double *ret_weight)

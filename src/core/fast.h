@@ -19,10 +19,10 @@ XP_ALWAYS_INLINE void *xp_fast_alloc_medium(struct xp_front *front, size_t size)
     unsigned class = xp_medium_class[(size - 1) >> 8];
     int64_t charge = xp_class_size[XP_SMALL_CLASSES + class];
 
+    /* The fronts without magazines have no bytes left. */
     if (XP_UNLIKELY(front->bytes_left < charge))
         return NULL;
-    void *block = xp_restart_pop_slot(((struct xp_cache *)front)->slots[class],
-                                      &front->count[class], front->restart);
+    void *block = xp_restart_pop_slot(&((struct xp_cache *)front)->magazine[class], front->restart);
     if (XP_LIKELY(block != NULL))
         xp_restart_subtract(&front->bytes_left, charge);
     return block;
@@ -35,7 +35,7 @@ XP_ALWAYS_INLINE void *xp_fast_alloc(size_t size)
 
     if (XP_UNLIKELY(size > XP_SMALL_MAX))
         return size <= XP_MEDIUM_MAX ? xp_fast_alloc_medium(front, size) : NULL;
-    return xp_restart_pop(&front->list[xp_small_class[(size + 15) >> 4]], front->restart);
+    return xp_restart_pop(&front->list[front->class_of[(size + 15) >> 4]], front->restart);
 }
 
 /* True when p is free now; false: go on with xp_heap_free_slow(). p may be NULL (false). */
@@ -43,17 +43,23 @@ XP_ALWAYS_INLINE bool xp_fast_free(void *p)
 {
     struct xp_front *front = xp_tls_front;
     struct xp_arena *arena = &xp_arenas[0];
-    uintptr_t offset = (uintptr_t)p - atomic_load_explicit(&arena->base, memory_order_relaxed);
-    uint16_t out;
+    uintptr_t offset = (uintptr_t)p;
 
-    if (XP_UNLIKELY(offset >= atomic_load_explicit(&arena->limit, memory_order_relaxed)))
-        return false;
+    /* As by atomic loads, which compilers do not fold into the instructions that use them. */
+    __asm__ goto("sub %[base], %[offset]\n"
+                 "cmp %[limit], %[offset]\n"
+                 "jae %l[out]\n"
+                 : [offset] "+r"(offset)
+                 : [base] "m"(arena->base), [limit] "m"(arena->limit)
+                 : "cc"
+                 : out);
     struct xp_page *page =
         atomic_load_explicit(&arena->map[offset >> XP_SLICE_SHIFT], memory_order_relaxed);
-    switch (xp_restart_push(page, p, front, front->restart, &out)) {
+    switch (xp_restart_push(page, p, front, front->restart)) {
     case XP_RESTART_DONE:
-        if (XP_UNLIKELY(out == 0))
-            xp_heap_page_emptied(page);
+        return true;
+    case XP_RESTART_LAST:
+        xp_heap_page_emptied(page);
         return true;
     case XP_RESTART_ABORTED:
         return false;
@@ -63,9 +69,11 @@ XP_ALWAYS_INLINE bool xp_fast_free(void *p)
     if (atomic_load_explicit(&page->owner, memory_order_relaxed) !=
         ((uintptr_t)front | XP_OWNER_MEDIUM))
         return false;
-    unsigned class = page->size_class - XP_SMALL_CLASSES;
-    return xp_restart_push_slot(((struct xp_cache *)front)->slots[class], &front->count[class],
-                                &front->limit[class], p, front->restart);
+    return xp_restart_push_slot(
+        &((struct xp_cache *)front)->magazine[page->size_class - XP_SMALL_CLASSES], p,
+        front->restart);
+out:
+    return false;
 }
 
 #endif

@@ -19,21 +19,31 @@ enum xp_front_kind {
 };
 
 struct xp_front {
-    uint64_t *restart;                 /* this thread's word, core/restart.h; never NULL */
-    void *list[XP_SMALL_CLASSES];      /* blocks to hand out, chained; ends at the next sample */
-    int64_t bytes_left;                /* medium and large: until the next sample */
-    uint16_t count[XP_MEDIUM_CLASSES]; /* blocks in the magazine of the class */
-    uint16_t limit[XP_MEDIUM_CLASSES]; /* and how many it may hold */
-    uint32_t kind;                     /* enum xp_front_kind */
+    uint64_t *restart; /* this thread's word, core/restart.h; never NULL */
+    /* xp_small_class[], near: its own line saves the address of a table. Only zeros where nothing
+     * can be had anyway. */
+    uint8_t class_of[XP_SMALL_INDEXES];
+    void *list[XP_SMALL_CLASSES]; /* blocks to hand out, chained; ends at the next sample */
+    int64_t bytes_left;           /* medium and large: until the next sample */
+    uint32_t kind;                /* enum xp_front_kind */
 };
 
 /* Blocks in one magazine at most. */
-#define XP_MAGAZINE 24
+#define XP_MAGAZINE 31
+
+/* Recently freed blocks of a medium class, the newest last. */
+struct xp_magazine {
+    uint16_t count;
+    uint16_t limit;
+    void *slots[XP_MAGAZINE];
+};
+
+_Static_assert(sizeof(struct xp_magazine) == 256, "a magazine is found by a shift");
 
 /* What follows the front in a heap. */
 struct xp_cache {
     struct xp_front front;
-    void *slots[XP_MEDIUM_CLASSES][XP_MAGAZINE];
+    struct xp_magazine magazine[XP_MEDIUM_CLASSES] XP_CACHE_ALIGNED;
 };
 
 extern XP_HIDDEN XP_TLS struct xp_front *xp_tls_front;

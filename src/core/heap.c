@@ -2,6 +2,8 @@
 /* heap.c - heaps: where their pages come from and go to, and what happens when a thread ends. */
 #include "core/state.h"
 
+#include <string.h>
+
 #include "base/meta.h"
 #include "base/os.h"
 #include "base/panic.h"
@@ -163,7 +165,7 @@ void *xp_heap_collect(struct xp_heap *heap, unsigned size_class, uint32_t *ret_c
 static void empty_page(struct xp_heap *heap, struct xp_page *page)
 {
     /* The last page of a class stays, or every other malloc would take and give one. */
-    if (!page->next && !page->prev)
+    if ((!page->next && !page->prev) || !xp_page_is_empty(page))
         return;
     queue_remove(heap, page);
     give_page(page);
@@ -179,8 +181,9 @@ static void push_local(struct xp_heap *heap, struct xp_page *page, void *block)
 /* The page was nobody's and is ours now: every block was out. */
 static void take_over(struct xp_heap *heap, struct xp_page *page, void *block)
 {
+    atomic_store_explicit(&page->out, page->capacity, memory_order_relaxed);
     xp_page_push(page, block);
-    if (xp_page_gather(page) == 0) {
+    if (xp_page_gather(page) == 0 && xp_page_is_empty(page)) {
         give_page(page);
         return;
     }
@@ -191,11 +194,10 @@ static void take_over(struct xp_heap *heap, struct xp_page *page, void *block)
     xp_heap_give_pages(xp_heap_scan(heap, TAKE_OVER_SCAN, false, &round));
 }
 
-static void flush_magazine(struct xp_heap *heap, unsigned medium, unsigned keep)
+static void flush_magazine(struct xp_heap *heap, struct xp_magazine *magazine, unsigned keep)
 {
-    struct xp_front *front = &heap->cache.front;
-    void **slots = heap->cache.slots[medium];
-    unsigned count = front->count[medium];
+    void **slots = magazine->slots;
+    unsigned count = magazine->count;
     unsigned gone = count > keep ? count - keep : 0;
 
     /* The oldest go: they are cold. */
@@ -208,7 +210,7 @@ static void flush_magazine(struct xp_heap *heap, unsigned medium, unsigned keep)
     }
     for (unsigned i = gone; i < count; i++)
         slots[i - gone] = slots[i];
-    front->count[medium] = (uint16_t)(count - gone);
+    magazine->count = (uint16_t)(count - gone);
 }
 
 void xp_heap_free_block(struct xp_heap *heap, struct xp_page *page, void *block)
@@ -220,15 +222,14 @@ void xp_heap_free_block(struct xp_heap *heap, struct xp_page *page, void *block)
         return;
     }
     if (owner == ((uintptr_t)heap | XP_OWNER_MEDIUM)) {
-        struct xp_front *front = &heap->cache.front;
-        unsigned medium = page->size_class - XP_SMALL_CLASSES;
-        if (front->limit[medium] == 0) {
+        struct xp_magazine *magazine = &heap->cache.magazine[page->size_class - XP_SMALL_CLASSES];
+        if (magazine->limit == 0) {
             push_local(heap, page, block);
             return;
         }
-        if (front->count[medium] >= front->limit[medium])
-            flush_magazine(heap, medium, front->limit[medium] / 2);
-        heap->cache.slots[medium][front->count[medium]++] = block;
+        if (magazine->count >= magazine->limit)
+            flush_magazine(heap, magazine, magazine->limit / 2);
+        magazine->slots[magazine->count++] = block;
         return;
     }
     /* acquire: what its last owner left must be seen. */
@@ -251,7 +252,7 @@ static bool release_resting(struct xp_heap *heap, struct xp_page *page, bool lat
     if (!xp_lock_mine(&xp_resting_lock) && xp_limits_lock(&xp_resting_lock) == 0) {
         if (atomic_load_explicit(&heap->life, memory_order_relaxed) == XP_HEAP_RESTING &&
             atomic_load_explicit(&page->owner, memory_order_relaxed) == owner_word(heap, page) &&
-            xp_page_gather(page) == 0) {
+            xp_page_gather(page) == 0 && xp_page_is_empty(page)) {
             queue_remove(heap, page);
             atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
             gone = true;
@@ -290,8 +291,10 @@ void xp_heap_leave(struct xp_heap *heap)
  * can come back any more, and nothing of this changes under our eyes. */
 static bool is_all_back(const struct xp_page *page)
 {
-    uint32_t out = xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed));
-    return xp_packed_count(atomic_load_explicit(&page->remote, memory_order_acquire)) == out;
+    uint32_t remote = xp_packed_count(atomic_load_explicit(&page->remote, memory_order_acquire));
+
+    /* The count of those that are out may be wrong, the list is not. */
+    return xp_page_out(page) == remote && xp_page_count_local(page) + remote == xp_page_bump(page);
 }
 
 /* The page of an active heap has all its blocks back, most of them by others. Its owner may sleep
@@ -389,7 +392,7 @@ bool xp_heap_free_remote(struct xp_page *page, void *block, bool later)
     /* seq_cst: pairs with the exchange in rest_locked(); the pages are looked at after that. While
      * a heap rests, the number of blocks out does not change. */
     uint32_t life = atomic_load_explicit(&heap->life, memory_order_seq_cst);
-    if (count < xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed)))
+    if (count < xp_page_out(page))
         return false;
     if (life == XP_HEAP_ACTIVE && !later)
         return release_visited(heap, page);
@@ -404,7 +407,7 @@ void xp_heap_page_emptied(struct xp_page *page)
     /* A handler may have come first and used the page, or given it away. */
     if (slow.heap && !slow.fallback &&
         atomic_load_explicit(&page->owner, memory_order_relaxed) == (uintptr_t)slow.heap &&
-        xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed)) == 0)
+        xp_page_out(page) == 0)
         empty_page(slow.heap, page);
     xp_slow_leave(&slow);
 }
@@ -419,11 +422,14 @@ static void start_front(struct xp_heap *heap)
     front->restart = &heap->no_restart;
     heap->shadow.kind = XP_FRONT_SHADOW;
     heap->shadow.restart = &heap->no_restart;
-    for (unsigned i = 0; i < XP_MEDIUM_CLASSES && !xp_sampling_exact(); i++) {
+    memcpy(front->class_of, xp_small_class, sizeof(front->class_of));
+    for (unsigned i = 0; i < XP_MEDIUM_CLASSES; i++) {
+        struct xp_magazine *magazine = &heap->cache.magazine[i];
         uint32_t blocks = MAGAZINE_BYTES / xp_class_size[XP_SMALL_CLASSES + i];
         if (blocks > XP_MAGAZINE)
             blocks = XP_MAGAZINE;
-        front->limit[i] = (uint16_t)(blocks < MAGAZINE_LEAST ? MAGAZINE_LEAST : blocks);
+        if (!xp_sampling_exact())
+            magazine->limit = (uint16_t)(blocks < MAGAZINE_LEAST ? MAGAZINE_LEAST : blocks);
     }
 }
 
@@ -485,10 +491,10 @@ static void tidy_page(struct xp_heap *heap, struct xp_page *page)
 {
     uint32_t out = xp_page_gather(page);
 
-    if (out == 0) {
+    if (out == 0 && xp_page_is_empty(page)) {
         queue_remove(heap, page);
         give_page(page);
-    } else if (out == page->capacity) {
+    } else if (out == page->capacity && !atomic_load_explicit(&page->local, memory_order_relaxed)) {
         let_go(heap, page);
     }
 }
@@ -505,7 +511,7 @@ void xp_heap_flush_class(struct xp_heap *heap, unsigned class)
         flush_chain(heap, list);
         flush_chain(heap, pending);
     } else {
-        flush_magazine(heap, class - XP_SMALL_CLASSES, 0);
+        flush_magazine(heap, &heap->cache.magazine[class - XP_SMALL_CLASSES], 0);
     }
 }
 

@@ -35,11 +35,12 @@ void xp_page_init(struct xp_page *page, unsigned size_class)
 
     page->start = xp_page_base(page) + shift;
     page->block_size = size;
-    page->capacity = ((uint32_t)page->slices * (uint32_t)XP_SLICE - shift) / size;
+    page->capacity = (uint16_t)(((uint32_t)page->slices * (uint32_t)XP_SLICE - shift) / size);
     atomic_store_explicit(&page->bump, 0, memory_order_relaxed);
     page->size_class = (uint8_t)size_class;
     page->next = page->prev = NULL;
-    atomic_store_explicit(&page->local, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->local, NULL, memory_order_relaxed);
+    atomic_store_explicit(&page->out, 0, memory_order_relaxed);
     atomic_store_explicit(&page->remote, 0, memory_order_relaxed);
 }
 
@@ -67,14 +68,15 @@ static void *carve(struct xp_page *page, uint32_t count)
 
 void *xp_page_collect(struct xp_page *page, uint32_t *ret_count)
 {
-    uint64_t local = atomic_load_explicit(&page->local, memory_order_relaxed);
-    uint32_t out = xp_packed_count(local);
+    void *local = atomic_load_explicit(&page->local, memory_order_relaxed);
+    uint32_t bump = xp_page_bump(page);
+    uint32_t out = xp_page_out(page);
 
-    if (xp_packed_block(local)) {
-        *ret_count = xp_page_bump(page) - out;
-        atomic_store_explicit(&page->local, xp_pack(NULL, xp_page_bump(page)),
-                              memory_order_relaxed);
-        return xp_packed_block(local);
+    if (local) {
+        *ret_count = out < bump ? bump - out : 1;
+        atomic_store_explicit(&page->local, NULL, memory_order_relaxed);
+        atomic_store_explicit(&page->out, bump, memory_order_relaxed);
+        return local;
     }
     if (atomic_load_explicit(&page->remote, memory_order_relaxed) != 0) {
         /* acquire: pairs with the release in xp_page_push_remote(): the links are there. Blocks
@@ -83,12 +85,11 @@ void *xp_page_collect(struct xp_page *page, uint32_t *ret_count)
         *ret_count = xp_packed_count(remote);
         return xp_packed_block(remote);
     }
-    uint32_t bump = xp_page_bump(page);
     if (bump < page->capacity) {
         uint32_t count = carve_count(page);
         void *first = carve(page, count);
-        atomic_store_explicit(&page->bump, bump + count, memory_order_relaxed);
-        atomic_store_explicit(&page->local, xp_pack(NULL, out + count), memory_order_relaxed);
+        atomic_store_explicit(&page->bump, (uint16_t)(bump + count), memory_order_relaxed);
+        atomic_store_explicit(&page->out, out + count, memory_order_relaxed);
         *ret_count = count;
         return first;
     }
@@ -107,7 +108,26 @@ uint32_t xp_page_gather(struct xp_page *page)
             block = next;
         }
     }
-    return xp_packed_count(atomic_load_explicit(&page->local, memory_order_relaxed));
+    return xp_page_out(page);
+}
+
+uint32_t xp_page_count_local(const struct xp_page *page)
+{
+    uint32_t bump = xp_page_bump(page), count = 0;
+
+    /* A block freed twice may have made a ring. */
+    for (void *block = atomic_load_explicit(&page->local, memory_order_relaxed);
+         block && count <= bump; block = xp_block_next(block))
+        count++;
+    return count;
+}
+
+bool xp_page_is_empty(struct xp_page *page)
+{
+    uint32_t bump = xp_page_bump(page), count = xp_page_count_local(page);
+
+    atomic_store_explicit(&page->out, count < bump ? bump - count : 0, memory_order_relaxed);
+    return count == bump;
 }
 
 bool xp_page_has_block(const struct xp_page *page, uintptr_t p)

@@ -42,15 +42,18 @@ struct xp_slot {
 struct xp_page {
     /* line 0: written by the owner */
     _Atomic uintptr_t owner;
-    /* First free block << 16 | blocks that are not in this list. One word, so that a push is one
-     * store: a signal handler sees it done or not begun. */
-    _Atomic uint64_t local;
-    uintptr_t start;     /* block 0 */
+    /* Blocks that came back, chained; a push is complete with its store here. */
+    void *_Atomic local;
+    /* Carved blocks that are not in that list. The fast path counts after its push, one instruction
+     * later: a handler that comes in between and takes the list leaves the count one off. So it
+     * says when to look, and xp_page_is_empty() looks. */
+    _Atomic uint32_t out;
     uint32_t block_size; /* bytes */
-    uint32_t capacity;   /* blocks */
+    uintptr_t start;     /* block 0 */
     /* Blocks carved so far; those behind were never handed out. Written by the owner, or under the
      * lock of the shard; read by those who free elsewhere. */
-    _Atomic uint32_t bump;
+    _Atomic uint16_t bump;
+    uint16_t capacity;           /* blocks */
     uint16_t slices;             /* length of the run */
     uint8_t size_class;          /* < XP_CLASSES, small, medium and sampled pages */
     uint8_t flags;               /* enum xp_page_flags */
@@ -58,8 +61,9 @@ struct xp_page {
     uint8_t arena;               /* index of its arena */
     uint8_t shard;               /* sampled */
     uint16_t used;               /* sampled: blocks handed out; under the shard's lock */
-    uint32_t free_index;         /* sampled: first free block + 1, chained through the slots */
-    /* line 1: written by anyone */
+    uint32_t free_index;
+    /* sampled: first free block + 1, chained through the slots */ /* line 1: written by anyone
+                                                                    */
     _Atomic uint64_t remote; /* last block freed from elsewhere << 16 | how many */
     struct xp_slot slot;     /* large: the record */
     _Atomic uint64_t size;   /* large: usable bytes; sampled: generation of its list */
@@ -98,16 +102,21 @@ XP_ALWAYS_INLINE void xp_block_link(void *block, void *next)
     *(void **)block = next;
 }
 
+XP_ALWAYS_INLINE uint32_t xp_page_out(const struct xp_page *page)
+{
+    return atomic_load_explicit(&page->out, memory_order_relaxed);
+}
+
 /* Puts a block that the caller got from the page back on its list; the caller owns the page.
  * Returns how many blocks of the page are still out. */
 XP_ALWAYS_INLINE uint32_t xp_page_push(struct xp_page *page, void *block)
 {
-    uint64_t old = atomic_load_explicit(&page->local, memory_order_relaxed);
-    uint64_t now = ((uint64_t)(uintptr_t)block << 16) + xp_packed_count(old) - 1;
+    uint32_t out = xp_page_out(page) - 1;
 
-    xp_block_link(block, xp_packed_block(old));
-    atomic_store_explicit(&page->local, now, memory_order_relaxed);
-    return xp_packed_count(now);
+    xp_block_link(block, atomic_load_explicit(&page->local, memory_order_relaxed));
+    atomic_store_explicit(&page->local, block, memory_order_relaxed);
+    atomic_store_explicit(&page->out, out, memory_order_relaxed);
+    return out;
 }
 
 /* Makes a run a page of blocks of that class; the owner word is the caller's last step. */
@@ -116,11 +125,19 @@ void xp_page_init(struct xp_page *page, unsigned size_class);
 uint32_t xp_page_slices(unsigned size_class);
 
 /* Blocks that are free now, chained: own list, else what others freed, else newly carved ones.
- * They count as out from here on. NULL when the page is full. The caller owns the page. */
+ * They count as out from here on. NULL when the page is full. The caller owns the page. The chain
+ * ends with NULL; its length may be a few more or less than *ret_count >= 1 (see xp_page.out). */
 void *xp_page_collect(struct xp_page *page, uint32_t *ret_count);
 
 /* Takes everything freed elsewhere into the page's own list; returns the blocks still out. */
 uint32_t xp_page_gather(struct xp_page *page);
+
+/* Blocks in the page's own list, one by one. */
+uint32_t xp_page_count_local(const struct xp_page *page);
+
+/* True when really no block is out: asked when the count says so, which is put right if it was
+ * wrong. The caller owns the page. */
+bool xp_page_is_empty(struct xp_page *page);
 
 /* True when p is the first byte of a carved block of the page. */
 bool xp_page_has_block(const struct xp_page *page, uintptr_t p);

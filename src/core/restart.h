@@ -43,13 +43,13 @@ XP_ALWAYS_INLINE void *xp_restart_pop(void **list, uint64_t *restart)
     void *block;
     uintptr_t a;
 
-    __asm__ volatile goto(XP_RESTART_BEGIN "mov (%[list]), %[block]\n"
+    __asm__ volatile goto(XP_RESTART_BEGIN "mov %[list], %[block]\n"
                                            "test %[block], %[block]\n"
                                            "jz %l[none]\n"
                                            "mov (%[block]), %[a]\n"
-                                           "mov %[a], (%[list])\n" XP_RESTART_END(none)
-                          : [block] "=&r"(block), [a] "=&r"(a)
-                          : [list] "r"(list), [restart] "r"(restart)
+                                           "mov %[a], %[list]\n" XP_RESTART_END(none)
+                          : [block] "=&a"(block), [a] "=&r"(a)
+                          : [list] "m"(*list), [restart] "r"(restart)
                           : "cc", "memory"
                           : none);
     if (!block)
@@ -61,54 +61,56 @@ none:
 
 enum xp_restart_result {
     XP_RESTART_DONE,
-    XP_RESTART_ABORTED,
-    XP_RESTART_OTHER, /* the page is not of the owner */
+    XP_RESTART_LAST,    /* done, and no block of the page is out any more, it seems */
+    XP_RESTART_ABORTED, /* nothing was done */
+    XP_RESTART_OTHER,   /* nothing was done: the page is not of the owner */
 };
 
-/* xp_page_push(), if the page's owner word is owner. *ret_out: blocks of the page still out. */
+/* xp_page_push(), if the page's owner word is owner. */
 XP_ALWAYS_INLINE enum xp_restart_result xp_restart_push(struct xp_page *page, void *block,
-                                                        const void *owner, uint64_t *restart,
-                                                        uint16_t *ret_out)
+                                                        const void *owner, uint64_t *restart)
 {
-    uintptr_t shifted = (uintptr_t)block << 16;
-    uintptr_t a, now;
+    uintptr_t a;
 
-    __asm__ volatile goto(
-        XP_RESTART_BEGIN "cmp %[owner], %c[owner_at](%[page])\n"
-                         "jne %l[other]\n"
-                         "mov %c[local_at](%[page]), %[a]\n"
-                         "movzwl %w[a], %k[now]\n"
-                         "shr $16, %[a]\n"
-                         "mov %[a], (%[block])\n"
-                         "lea -1(%[now], %[shifted]), %[now]\n"
-                         "mov %[now], %c[local_at](%[page])\n" XP_RESTART_END(aborted)
-        : [a] "=&r"(a), [now] "=&r"(now)
-        : [page] "r"(page), [block] "r"(block), [owner] "r"(owner), [shifted] "r"(shifted),
-          [restart] "r"(restart), [owner_at] "i"(offsetof(struct xp_page, owner)),
-          [local_at] "i"(offsetof(struct xp_page, local))
-        : "cc", "memory"
-        : aborted, other);
-    *ret_out = (uint16_t)now;
+    __asm__ volatile goto(XP_RESTART_BEGIN "cmp %[owner], %c[owner_at](%[page])\n"
+                                           "jne %l[other]\n"
+                                           "mov %c[local_at](%[page]), %[a]\n"
+                                           "mov %[a], (%[block])\n"
+                                           "mov %[block], %c[local_at](%[page])\n" XP_RESTART_END(
+                                               aborted) "decl %c[out_at](%[page])\n"
+                                                        "jz %l[last]\n"
+                          : [a] "=&r"(a)
+                          : [page] "r"(page), [block] "r"(block), [owner] "r"(owner),
+                            [restart] "r"(restart), [owner_at] "i"(offsetof(struct xp_page, owner)),
+                            [local_at] "i"(offsetof(struct xp_page, local)),
+                            [out_at] "i"(offsetof(struct xp_page, out))
+                          : "cc", "memory"
+                          : aborted, other, last);
     return XP_RESTART_DONE;
+last:
+    return XP_RESTART_LAST;
 aborted:
     return XP_RESTART_ABORTED;
 other:
     return XP_RESTART_OTHER;
 }
 
-/* Takes the newest of *count blocks; NULL: none, or aborted. */
-XP_ALWAYS_INLINE void *xp_restart_pop_slot(void **slots, uint16_t *count, uint64_t *restart)
+/* Takes the newest block of a magazine; NULL: none, or aborted. */
+XP_ALWAYS_INLINE void *xp_restart_pop_slot(struct xp_magazine *magazine, uint64_t *restart)
 {
     void *block;
     uintptr_t a;
 
-    __asm__ volatile goto(XP_RESTART_BEGIN "movzwl (%[count]), %k[a]\n"
-                                           "sub $1, %k[a]\n"
-                                           "jb %l[none]\n"
-                                           "mov (%[slots], %[a], 8), %[block]\n"
-                                           "mov %w[a], (%[count])\n" XP_RESTART_END(none)
-                          : [block] "=&r"(block), [a] "=&r"(a)
-                          : [slots] "r"(slots), [count] "r"(count), [restart] "r"(restart)
+    __asm__ volatile goto(XP_RESTART_BEGIN
+                          "movzwl %c[count_at](%[magazine]), %k[a]\n"
+                          "sub $1, %k[a]\n"
+                          "jb %l[none]\n"
+                          "mov %c[slots_at](%[magazine], %[a], 8), %[block]\n"
+                          "mov %w[a], %c[count_at](%[magazine])\n" XP_RESTART_END(none)
+                          : [block] "=&a"(block), [a] "=&r"(a)
+                          : [magazine] "r"(magazine), [restart] "r"(restart),
+                            [count_at] "i"(offsetof(struct xp_magazine, count)),
+                            [slots_at] "i"(offsetof(struct xp_magazine, slots))
                           : "cc", "memory"
                           : none);
     if (!block)
@@ -118,21 +120,24 @@ none:
     return NULL;
 }
 
-/* Puts a block behind the *count others; false: limit reached, or aborted. */
-XP_ALWAYS_INLINE bool xp_restart_push_slot(void **slots, uint16_t *count, const uint16_t *limit,
-                                           void *block, uint64_t *restart)
+/* Puts a block into a magazine; false: full, or aborted. */
+XP_ALWAYS_INLINE bool xp_restart_push_slot(struct xp_magazine *magazine, void *block,
+                                           uint64_t *restart)
 {
     uintptr_t a;
 
-    __asm__ volatile goto(XP_RESTART_BEGIN "movzwl (%[count]), %k[a]\n"
-                                           "cmp (%[limit]), %w[a]\n"
-                                           "jae %l[full]\n"
-                                           "mov %[block], (%[slots], %[a], 8)\n"
-                                           "inc %k[a]\n"
-                                           "mov %w[a], (%[count])\n" XP_RESTART_END(full)
+    __asm__ volatile goto(XP_RESTART_BEGIN
+                          "movzwl %c[count_at](%[magazine]), %k[a]\n"
+                          "cmp %c[limit_at](%[magazine]), %w[a]\n"
+                          "jae %l[full]\n"
+                          "mov %[block], %c[slots_at](%[magazine], %[a], 8)\n"
+                          "inc %k[a]\n"
+                          "mov %w[a], %c[count_at](%[magazine])\n" XP_RESTART_END(full)
                           : [a] "=&r"(a)
-                          : [slots] "r"(slots), [count] "r"(count), [limit] "r"(limit),
-                            [block] "r"(block), [restart] "r"(restart)
+                          : [magazine] "r"(magazine), [block] "r"(block), [restart] "r"(restart),
+                            [count_at] "i"(offsetof(struct xp_magazine, count)),
+                            [limit_at] "i"(offsetof(struct xp_magazine, limit)),
+                            [slots_at] "i"(offsetof(struct xp_magazine, slots))
                           : "cc", "memory"
                           : full);
     return true;

@@ -109,7 +109,7 @@ static bool take_index(struct xp_page *page, uint32_t *ret_index)
         page->free_index = (uint32_t)atomic_load_explicit(&slot->words[0], memory_order_relaxed);
     } else if (xp_page_bump(page) < page->capacity) {
         index = xp_page_bump(page);
-        atomic_store_explicit(&page->bump, index + 1, memory_order_relaxed);
+        atomic_store_explicit(&page->bump, (uint16_t)(index + 1), memory_order_relaxed);
     } else {
         return false;
     }
@@ -149,7 +149,7 @@ static struct xp_page *new_page(struct shard *shard, unsigned size_class)
         return NULL;
     xp_page_init(page, size_class);
     page->start = xp_page_base(page);
-    page->capacity = (uint32_t)(((size_t)page->slices << XP_SLICE_SHIFT) /
+    page->capacity = (uint16_t)(((size_t)page->slices << XP_SLICE_SHIFT) /
                                 (page->block_size + sizeof(struct xp_slot)));
     page->shard = (uint8_t)(shard - shards);
     page->used = 0;

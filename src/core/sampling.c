@@ -99,16 +99,17 @@ void xp_sampling_hand_out(struct xp_heap *heap, unsigned size_class, void *block
 
     XP_ASSERT(left >= 2 && count >= 1);
     heap->cache.front.list[size_class] = blocks;
-    if (count < left) {
-        heap->left[size_class] = left - count;
+    /* The sampled one is the left-th: all before it go, what is behind waits. */
+    void *last = count < left ? NULL : blocks;
+    uint64_t n = left - 1;
+    for (; n > 1 && last; n--)
+        last = xp_block_next(last);
+    if (!last) {
+        heap->left[size_class] = count < left ? left - count : n + 1; /* shorter than it was said */
         heap->pending[size_class] = NULL;
         heap->pending_count[size_class] = 0;
         return;
     }
-    /* The sampled one is the left-th: all before it go, what is behind waits. */
-    void *last = blocks;
-    for (uint64_t n = left - 1; n > 1; n--)
-        last = xp_block_next(last);
     heap->pending[size_class] = xp_block_next(last);
     heap->pending_count[size_class] = count - (uint32_t)(left - 1);
     heap->left[size_class] = 1;

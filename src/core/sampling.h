@@ -23,7 +23,7 @@ void xp_sampling_draw_class(struct xp_heap *heap, unsigned size_class);
  * says for how many it stands, and the next draw is made. */
 bool xp_sampling_charge(struct xp_heap *heap, size_t charge, double *ret_weight);
 
-/* Hands a chain of count blocks to the fast path, cut before the sampled allocation.
+/* Hands a chain of about count blocks to the fast path, cut before the sampled allocation.
  * heap->left[size_class] >= 2, and the list and pending ones are empty or are the chain. */
 void xp_sampling_hand_out(struct xp_heap *heap, unsigned size_class, void *blocks, uint32_t count);
 

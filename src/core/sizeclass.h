@@ -17,7 +17,8 @@
 #define XP_NO_CLASS       XP_CLASSES
 
 /* Index (size + 15) / 16, size <= XP_SMALL_MAX; size 0 is served as 1. */
-extern XP_HIDDEN const uint8_t xp_small_class[65];
+#define XP_SMALL_INDEXES (XP_SMALL_MAX / 16 + 1)
+extern XP_HIDDEN const uint8_t xp_small_class[XP_SMALL_INDEXES];
 /* Index (size - 1) / 256, XP_SMALL_MAX < size <= XP_MEDIUM_MAX; counted from the first medium. */
 extern XP_HIDDEN const uint8_t xp_medium_class[128];
 extern XP_HIDDEN const uint32_t xp_class_size[XP_CLASSES];

@@ -28,12 +28,10 @@ static struct {
 
 static void *top_of(const struct xp_heap *heap, unsigned class)
 {
-    const struct xp_front *front = &heap->cache.front;
-
     if (class < XP_SMALL_CLASSES)
-        return front->list[class];
-    unsigned medium = class - XP_SMALL_CLASSES;
-    return front->count[medium] ? heap->cache.slots[medium][front->count[medium] - 1] : NULL;
+        return heap->cache.front.list[class];
+    const struct xp_magazine *magazine = &heap->cache.magazine[class - XP_SMALL_CLASSES];
+    return magazine->count ? magazine->slots[magazine->count - 1] : NULL;
 }
 
 /* Lists that nobody took from since the last time go back; those with a sample that is due keep
@@ -72,10 +70,11 @@ static bool take_front(struct xp_heap *heap, uint64_t cpu_ns, struct taken *take
     int32_t tid = atomic_load_explicit(&heap->tid, memory_order_relaxed);
 
     for (unsigned i = 0; i < XP_MEDIUM_CLASSES; i++) {
-        unsigned count = __atomic_load_n(&front->count[i], __ATOMIC_RELAXED);
+        struct xp_magazine *magazine = &heap->cache.magazine[i];
+        unsigned count = __atomic_load_n(&magazine->count, __ATOMIC_RELAXED);
         for (unsigned k = 0; k < count; k++)
-            taken->slots[i][k] = heap->cache.slots[i][k];
-        taken->count[i] = __atomic_exchange_n(&front->count[i], 0, __ATOMIC_SEQ_CST);
+            taken->slots[i][k] = magazine->slots[k];
+        taken->count[i] = __atomic_exchange_n(&magazine->count, 0, __ATOMIC_SEQ_CST);
         if (taken->count[i] > count)
             taken->count[i] = count;
     }
