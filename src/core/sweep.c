@@ -13,6 +13,8 @@
 #define IDLE_NS ((uint64_t)50 * 1000 * 1000)
 /* A thread that runs without slow paths is looked after this often. */
 #define BUSY_PERIOD_NS ((uint64_t)1000 * 1000 * 1000)
+/* A clock that stands still so long counts ticks. */
+#define CLOCK_STEP_NS ((uint64_t)20 * 1000)
 /* One look is short: so many pages of the caller's heap, heaps of others, and pages of theirs. */
 #define OWN_PAGES    256u
 #define OTHERS       16u
@@ -121,12 +123,29 @@ static void free_taken(const struct taken *taken)
     }
 }
 
+/* Where the kernel has no better clock than its ticks, a thread may run and not be seen to. */
+static bool cpu_clock_is_fine(void)
+{
+    static bool is_fine; /* of the busy one, as is the next */
+    static bool is_known;
+
+    if (!is_known) {
+        uint64_t cpu = xp_os_thread_cpu_ns(), end = xp_os_now_ns() + CLOCK_STEP_NS;
+        do {
+            is_fine = xp_os_thread_cpu_ns() != cpu;
+        } while (!is_fine && xp_os_now_ns() < end);
+        is_known = true;
+    }
+    return is_fine;
+}
+
 /* Its thread was not seen to run since the last look. */
 static void empty_front(struct xp_heap *heap, uint64_t cpu_ns)
 {
     static struct taken taken; /* of the busy one */
 
-    if (cpu_ns == 0 || heap->cache.front.restart == &heap->no_restart || !xp_heap_visit(heap))
+    if (cpu_ns == 0 || heap->cache.front.restart == &heap->no_restart || !cpu_clock_is_fine() ||
+        !xp_heap_visit(heap))
         return;
     bool ours = take_front(heap, cpu_ns, &taken);
     if (ours)
