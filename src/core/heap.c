@@ -9,6 +9,7 @@
 #include "base/panic.h"
 #include "core/arena.h"
 #include "core/fast.h"
+#include "core/layers.h"
 #include "core/limits.h"
 #include "core/sampling.h"
 #include "core/slow.h"
@@ -23,7 +24,7 @@
 #define TAKE_OVER_SCAN 3
 
 struct xp_heap *_Atomic xp_heaps;
-_Atomic uint64_t xp_heaps_adopted, xp_heaps_abandoned;
+_Atomic uint64_t xp_heaps_adopted, xp_heaps_abandoned, xp_pages_stolen;
 
 /* Pages of resting heaps change hands, and heaps come to rest and to life, under this lock. */
 struct xp_lock xp_resting_lock = XP_LOCK_INIT(XP_RANK_RESTING);
@@ -108,8 +109,8 @@ static struct xp_page *steal(struct xp_heap *heap, unsigned size_class)
     struct xp_page *page = NULL;
 
     /* Tried only: no page is worth a wait. */
-    if (!atomic_load_explicit(&resting, memory_order_relaxed) || xp_lock_mine(&xp_resting_lock) ||
-        !xp_lock_try(&xp_resting_lock))
+    if (!atomic_load_explicit(&resting, memory_order_relaxed) || !xp_layer_works(XP_LAYER_ADOPT) ||
+        xp_lock_mine(&xp_resting_lock) || !xp_lock_try(&xp_resting_lock))
         return NULL;
     struct xp_heap *from = atomic_load_explicit(&resting, memory_order_relaxed);
     for (int i = 0; from && i < STEAL_TRIES; i++, from = from->next_resting) {
@@ -119,6 +120,7 @@ static struct xp_page *steal(struct xp_heap *heap, unsigned size_class)
         queue_remove(from, page);
         atomic_store_explicit(&page->owner, owner_word(heap, page), memory_order_release);
         queue_push(heap, page);
+        atomic_fetch_add_explicit(&xp_pages_stolen, 1, memory_order_relaxed);
         break;
     }
     xp_lock_give(&xp_resting_lock);
@@ -428,7 +430,7 @@ static void start_front(struct xp_heap *heap)
         uint32_t blocks = MAGAZINE_BYTES / xp_class_size[XP_SMALL_CLASSES + i];
         if (blocks > XP_MAGAZINE)
             blocks = XP_MAGAZINE;
-        if (!xp_sampling_exact())
+        if (xp_layer_works(XP_LAYER_MAG) && !xp_sampling_exact())
             magazine->limit = (uint16_t)(blocks < MAGAZINE_LEAST ? MAGAZINE_LEAST : blocks);
     }
 }
@@ -454,7 +456,7 @@ struct xp_heap *xp_heap_adopt(void)
 {
     struct xp_heap *heap = NULL;
 
-    if (atomic_load_explicit(&resting, memory_order_relaxed) &&
+    if (atomic_load_explicit(&resting, memory_order_relaxed) && xp_layer_works(XP_LAYER_ADOPT) &&
         xp_limits_lock(&xp_resting_lock) == 0) {
         heap = atomic_load_explicit(&resting, memory_order_relaxed);
         if (heap) {

@@ -4,6 +4,7 @@
 
 #include "base/panic.h"
 #include "base/real.h"
+#include "core/layers.h"
 
 /* A countdown that never ends, with room for what is added to it. */
 #define NEVER ((uint64_t)INT64_MAX / 2)
@@ -44,7 +45,7 @@ void xp_sampling_draw_class(struct xp_heap *heap, unsigned size_class)
     uint64_t mean = mean_now();
 
     heap->weight[size_class] = 1;
-    if (mean == 0) {
+    if (mean == 0 || !xp_layer_works(XP_LAYER_CUT)) {
         heap->left[size_class] = NEVER;
         return;
     }

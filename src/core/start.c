@@ -8,6 +8,7 @@
 #include "core/arena.h"
 #include "core/fork.h"
 #include "core/huge.h"
+#include "core/layers.h"
 #include "core/limits.h"
 #include "core/purge.h"
 #include "core/sampled.h"
@@ -19,12 +20,15 @@
 static struct xp_lock start_lock = XP_LOCK_INIT(XP_RANK_REGISTRY);
 static _Atomic bool started;
 
+uint32_t xp_layers = XP_LAYERS_ALL;
+
 static void start(const struct xp_core_options *options)
 {
     uint64_t signals;
 
     xp_lock_take_masked(&start_lock, &signals);
     if (!atomic_load_explicit(&started, memory_order_relaxed)) {
+        xp_layers = options->layers;
         xp_sampling_init(options);
         xp_purge_init(options);
         xp_limits_set_heap(options->heap_limit_bytes);

@@ -132,6 +132,6 @@ void xp_heap_flush_class(struct xp_heap *heap, unsigned size_class);
  * inside a slow path. mine may be NULL. */
 void xp_heap_fork_child(const struct xp_heap *mine);
 
-extern _Atomic uint64_t xp_heaps_adopted, xp_heaps_abandoned;
+extern _Atomic uint64_t xp_heaps_adopted, xp_heaps_abandoned, xp_pages_stolen;
 
 #endif

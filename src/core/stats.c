@@ -37,6 +37,7 @@ void xp_core_stats_get(struct xp_core_stats *ret_stats)
     }
     s.remote_frees += read_counter(&xp_headless_frees);
     s.adopted_heaps = read_counter(&xp_heaps_adopted);
+    s.stolen_pages = read_counter(&xp_pages_stolen);
     s.abandoned = read_counter(&xp_heaps_abandoned) + xp_limits_timeouts();
     s.emergency = read_counter(&xp_emergency_calls);
     s.invalid_frees = read_counter(&xp_invalid_frees);

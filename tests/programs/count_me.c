@@ -84,6 +84,13 @@ static void purge(void)
     malloc_trim(0);
 }
 
+/* A block of the middle sizes again and again. */
+static void medium(void)
+{
+    for (int i = 0; i < BLOCKS; i++)
+        free(memset(malloc(7001), 1, 1));
+}
+
 /* Frees it, and then works a little for half a second. */
 static void churn(void)
 {
@@ -184,9 +191,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*act)(void);
-    } acts[] = {{"remote", remote}, {"adopt", adopt}, {"purge", purge},
-                {"idle", idle},     {"churn", churn}, {"fill-up", fill_up},
-                {"thp", thp},       {"sizes", sizes}, {"forked", forked}};
+    } acts[] = {{"remote", remote}, {"adopt", adopt},  {"purge", purge},     {"idle", idle},
+                {"medium", medium}, {"churn", churn},  {"fill-up", fill_up}, {"thp", thp},
+                {"sizes", sizes},   {"forked", forked}};
 
     for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
         if (argc > 1 && strcmp(argv[1], acts[i].name) == 0)

@@ -10,6 +10,8 @@ holds none 'process.user_ns + process.system_ns > 0'
 run remote XPROF_SAMPLE_BYTES=0 # a sampled block has a page and a path of its own
 # A full page is taken over by whoever frees in it.
 holds remote '1000 <= core.remote_frees <= 2003'
+# The last page of a thread that ended is of use to the next one.
+holds remote 'core.stolen_pages >= 1'
 
 run adopt
 holds adopt 'core.adopted_heaps >= 21 and core.heaps <= 4'
