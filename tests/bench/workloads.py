@@ -118,7 +118,8 @@ _ours("giveback-main", "e", "giveback how=main", "MiB",
 _ours("giveback-threads", "e", "giveback how=threads", "MiB",
       "the same, by 8 threads that end", "less", extra=_RSS, short="blocks=100000")
 _ours("giveback-idle", "e", "giveback how=idle", "MiB",
-      "the same, nothing is called any more", "less", extra=_RSS, short="blocks=100000")
+      "the same, nothing is called any more; XPROF_BG_THREAD=1", "less", extra=_RSS,
+      short="blocks=100000", env={"XPROF_BG_THREAD": "1"})
 _ours("giveback-producer", "e2", "giveback how=producer", "MiB",
       "1 GiB filled by a thread that sleeps, freed by four", "less", extra=_RSS, short="mib=64")
 for _limit in (0, 1, 16, 64):
