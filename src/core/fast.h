@@ -13,6 +13,8 @@
 
 /* The last block of a page came back to its heap. */
 void xp_heap_page_emptied(struct xp_page *page);
+/* The batch of the front, which is the caller's own, goes to its page. */
+void xp_remote_publish(struct xp_front *front);
 
 XP_ALWAYS_INLINE void *xp_fast_alloc_medium(struct xp_front *front, size_t size)
 {
@@ -38,7 +40,8 @@ XP_ALWAYS_INLINE void *xp_fast_alloc(size_t size)
     return xp_restart_pop(&front->list[front->class_of[(size + 15) >> 4]], front->restart);
 }
 
-/* True when p is free now; false: go on with xp_heap_free_slow(). p may be NULL (false). */
+/* True when p is free now; false: go on with xp_heap_free_slow(), or xp_remote_free() before, which
+ * is short. p may be NULL (false). */
 XP_ALWAYS_INLINE bool xp_fast_free(void *p)
 {
     struct xp_front *front = xp_tls_front;
@@ -66,12 +69,21 @@ XP_ALWAYS_INLINE bool xp_fast_free(void *p)
     case XP_RESTART_OTHER:
         break;
     }
-    if (atomic_load_explicit(&page->owner, memory_order_relaxed) !=
+    if (atomic_load_explicit(&page->owner, memory_order_relaxed) ==
         ((uintptr_t)front | XP_OWNER_MEDIUM))
-        return false;
-    return xp_restart_push_slot(
-        &((struct xp_cache *)front)->magazine[page->size_class - XP_SMALL_CLASSES], p,
-        front->restart);
+        return xp_restart_push_slot(
+            &((struct xp_cache *)front)->magazine[page->size_class - XP_SMALL_CLASSES], p,
+            front->restart);
+    switch (xp_restart_push_batch(front, page, p, front->restart)) {
+    case XP_RESTART_DONE:
+        return true;
+    case XP_RESTART_LAST:
+        xp_remote_publish(front);
+        return true;
+    case XP_RESTART_ABORTED:
+    case XP_RESTART_OTHER:
+        break;
+    }
 out:
     return false;
 }

@@ -7,6 +7,7 @@
 #include "core/emergency.h"
 #include "core/huge.h"
 #include "core/large.h"
+#include "core/remote.h"
 #include "core/sampled.h"
 #include "core/slot.h"
 #include "core/slow.h"
@@ -78,25 +79,6 @@ static enum xp_free_result free_elsewhere(void *p, struct xp_record *ret_record)
     return XP_FREE_DONE;
 }
 
-static void count_remote(struct xp_front *front)
-{
-    if (front->kind == XP_FRONT_HEAP)
-        xp_count(&xp_heap_of_front(front)->remote_frees);
-    else
-        atomic_fetch_add_explicit(&xp_headless_frees, 1, memory_order_relaxed);
-}
-
-/* Who only frees makes memory free, too. */
-static void purge(void)
-{
-    struct xp_slow slow;
-
-    xp_slow_enter(&slow);
-    if (slow.heap)
-        xp_sweep_if_due(slow.heap);
-    xp_slow_leave(&slow);
-}
-
 /* A small or medium block. A page that is the thread's own, or nobody's, is worked on inside the
  * gate; all others take the block by one compare-and-swap. */
 static void free_classed(struct xp_page *page, uintptr_t owner, void *p)
@@ -110,14 +92,11 @@ static void free_classed(struct xp_page *page, uintptr_t owner, void *p)
         if (slow.heap && !slow.fallback)
             xp_heap_free_block(slow.heap, page, p);
         else
-            xp_heap_free_remote(page, p, slow.heap == NULL);
+            xp_heap_free_remote(page, p, p, 1, slow.heap == NULL);
         xp_slow_leave(&slow);
         return;
     }
-    count_remote(front);
-    bool handler = front->kind == XP_FRONT_SHADOW;
-    if (xp_heap_free_remote(page, p, handler) && !handler)
-        purge();
+    xp_remote_send(front, page, p);
 }
 
 enum xp_free_result xp_heap_free_slow(void *p, struct xp_record *ret_record)

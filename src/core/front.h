@@ -11,6 +11,8 @@
 
 #include "core/sizeclass.h"
 
+struct xp_page;
+
 enum xp_front_kind {
     XP_FRONT_EMPTY,
     XP_FRONT_EXITED,
@@ -26,7 +28,14 @@ struct xp_front {
     void *list[XP_SMALL_CLASSES]; /* blocks to hand out, chained; ends at the next sample */
     int64_t bytes_left;           /* medium and large: until the next sample */
     uint32_t kind;                /* enum xp_front_kind */
+    /* Blocks of a small page of another heap that wait to go there together (core/remote.c). */
+    uint32_t batch_room;        /* until it goes, at 0; one off now and then, as xp_page.out is */
+    struct xp_page *batch_page; /* NULL: no batch; so for good in fronts that are not a heap's */
+    void *batch;                /* chained; never NULL when batch_page is not */
 };
+
+/* Blocks that go together at most. */
+#define XP_BATCH 16u
 
 /* Blocks in one magazine at most. */
 #define XP_MAGAZINE 31

@@ -241,7 +241,7 @@ void xp_heap_free_block(struct xp_heap *heap, struct xp_page *page, void *block)
         take_over(heap, page, block);
         return;
     }
-    xp_heap_free_remote(page, block, false);
+    xp_heap_free_remote(page, block, block, 1, false);
 }
 
 /* The page of a resting heap has all its blocks back. */
@@ -378,11 +378,11 @@ static bool release_nobodys(struct xp_page *page, uint32_t capacity, bool later)
     }
 }
 
-bool xp_heap_free_remote(struct xp_page *page, void *block, bool later)
+bool xp_heap_free_remote(struct xp_page *page, void *first, void *last, uint32_t blocks, bool later)
 {
     uint32_t capacity = page->capacity;
-    uint32_t count = xp_page_push_remote(page, block);
-    /* seq_cst: see let_go(). The block is not ours any more, and the page may be anything by now;
+    uint32_t count = xp_page_push_remote(page, first, last, blocks);
+    /* seq_cst: see let_go(). The blocks are not ours any more, and the page may be anything by now;
      * only its atomic words may be looked at. */
     uintptr_t owner = atomic_load_explicit(&page->owner, memory_order_seq_cst);
 

@@ -104,6 +104,9 @@ enum xp_free_result {
 enum xp_free_result xp_heap_free_slow(void *p, struct xp_record *ret_record);
 void xp_heap_release_sampled(void *p);
 
+/* A part of the above: true when p was a block in a page of another heap, and is free now. */
+bool xp_remote_free(void *p);
+
 /* Bytes usable from p on, 0 for foreign pointers. ask marks the record of a sampled block
  * (XP_RECORD_USABLE_ASKED): the program may use them all. */
 size_t xp_heap_usable_size(const void *p, bool ask);

@@ -137,14 +137,14 @@ bool xp_page_has_block(const struct xp_page *page, uintptr_t p)
            offset % page->block_size == 0;
 }
 
-uint32_t xp_page_push_remote(struct xp_page *page, void *block)
+uint32_t xp_page_push_remote(struct xp_page *page, void *first, void *last, uint32_t blocks)
 {
     uint64_t old = atomic_load_explicit(&page->remote, memory_order_relaxed);
     uint64_t now;
 
     do {
-        xp_block_link(block, xp_packed_block(old));
-        now = xp_pack(block, xp_packed_count(old) + 1);
+        xp_block_link(last, xp_packed_block(old));
+        now = xp_pack(first, xp_packed_count(old) + blocks);
         /* release: pairs with the exchanges that collect. seq_cst: whoever pushes then looks at
          * the owner word, and whoever lets a page go then looks at this one: one of the two must
          * see the other (core/free.c, core/heap.c). */

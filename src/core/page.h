@@ -142,7 +142,8 @@ bool xp_page_is_empty(struct xp_page *page);
 /* True when p is the first byte of a carved block of the page. */
 bool xp_page_has_block(const struct xp_page *page, uintptr_t p);
 
-/* Frees a block of a page that is not the caller's; returns how many are on that list now. */
-uint32_t xp_page_push_remote(struct xp_page *page, void *block);
+/* Frees a chain of blocks of a page that is not the caller's; returns how many are on that list
+ * now. */
+uint32_t xp_page_push_remote(struct xp_page *page, void *first, void *last, uint32_t blocks);
 
 #endif

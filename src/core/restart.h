@@ -61,12 +61,12 @@ none:
 
 enum xp_restart_result {
     XP_RESTART_DONE,
-    XP_RESTART_LAST,    /* done, and no block of the page is out any more, it seems */
+    XP_RESTART_LAST,    /* done; and, it seems, the last one: see there */
     XP_RESTART_ABORTED, /* nothing was done */
     XP_RESTART_OTHER,   /* nothing was done: the page is not of the owner */
 };
 
-/* xp_page_push(), if the page's owner word is owner. */
+/* xp_page_push(), if the page's owner word is owner. LAST: no block of the page is out. */
 XP_ALWAYS_INLINE enum xp_restart_result xp_restart_push(struct xp_page *page, void *block,
                                                         const void *owner, uint64_t *restart)
 {
@@ -94,6 +94,85 @@ aborted:
 other:
     return XP_RESTART_OTHER;
 }
+
+/* Adds a block to the batch of the front, if that is for the block's page. LAST: it is full. */
+XP_ALWAYS_INLINE enum xp_restart_result
+xp_restart_push_batch(struct xp_front *front, struct xp_page *page, void *block, uint64_t *restart)
+{
+    uintptr_t a;
+
+    __asm__ volatile goto(
+        XP_RESTART_BEGIN "cmp %[page], %c[page_at](%[front])\n"
+                         "jne %l[other]\n"
+                         "mov %c[batch_at](%[front]), %[a]\n"
+                         "mov %[a], (%[block])\n"
+                         "mov %[block], %c[batch_at](%[front])\n" XP_RESTART_END(
+                             aborted) "decl %c[room_at](%[front])\n"
+                                      "jz %l[last]\n"
+        : [a] "=&r"(a)
+        : [page] "r"(page), [block] "r"(block), [front] "r"(front), [restart] "r"(restart),
+          [page_at] "i"(offsetof(struct xp_front, batch_page)),
+          [batch_at] "i"(offsetof(struct xp_front, batch)),
+          [room_at] "i"(offsetof(struct xp_front, batch_room))
+        : "cc", "memory"
+        : aborted, other, last);
+    return XP_RESTART_DONE;
+last:
+    return XP_RESTART_LAST;
+aborted:
+    return XP_RESTART_ABORTED;
+other:
+    return XP_RESTART_OTHER;
+}
+
+/* Empties the batch of the front; NULL: there was none, or aborted. Page and chain change with one
+ * store: the page of an empty batch may be anything by now. */
+XP_ALWAYS_INLINE void *xp_restart_take_batch(struct xp_front *front, uint64_t *restart)
+{
+    void *block;
+    uintptr_t a;
+
+    __asm__ volatile goto("xorps %%xmm0, %%xmm0\n" XP_RESTART_BEGIN
+                          "mov %c[batch_at](%[front]), %[block]\n"
+                          "test %[block], %[block]\n"
+                          "jz %l[none]\n"
+                          "movups %%xmm0, %c[page_at](%[front])\n" XP_RESTART_END(none)
+                          : [block] "=&r"(block), [a] "=&r"(a)
+                          : [front] "r"(front), [restart] "r"(restart),
+                            [page_at] "i"(offsetof(struct xp_front, batch_page)),
+                            [batch_at] "i"(offsetof(struct xp_front, batch))
+                          : "cc", "memory", "xmm0"
+                          : none);
+    return block;
+none:
+    return NULL;
+}
+
+/* Begins a batch with a block of that page; false: there is one, or aborted. */
+XP_ALWAYS_INLINE bool xp_restart_begin_batch(struct xp_front *front, struct xp_page *page,
+                                             void *block, uint64_t *restart)
+{
+    uintptr_t a;
+
+    __asm__ volatile goto(
+        "movq %[page], %%xmm0\n"
+        "movq %[block], %%xmm1\n"
+        "punpcklqdq %%xmm1, %%xmm0\n" XP_RESTART_BEGIN "cmpq $0, %c[batch_at](%[front])\n"
+        "jne %l[other]\n"
+        "movups %%xmm0, %c[page_at](%[front])\n" XP_RESTART_END(other)
+        : [a] "=&r"(a)
+        : [page] "r"(page), [block] "r"(block), [front] "r"(front), [restart] "r"(restart),
+          [page_at] "i"(offsetof(struct xp_front, batch_page)),
+          [batch_at] "i"(offsetof(struct xp_front, batch))
+        : "cc", "memory", "xmm0", "xmm1"
+        : other);
+    return true;
+other:
+    return false;
+}
+
+_Static_assert(offsetof(struct xp_front, batch) == offsetof(struct xp_front, batch_page) + 8,
+               "one store for both");
 
 /* Takes the newest block of a magazine; NULL: none, or aborted. */
 XP_ALWAYS_INLINE void *xp_restart_pop_slot(struct xp_magazine *magazine, uint64_t *restart)

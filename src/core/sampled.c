@@ -224,7 +224,7 @@ void xp_sampled_release(struct xp_page *page, void *p, bool later)
     struct shard *shard = &shards[page->shard];
 
     if (later || xp_limits_lock(lock_of(shard)) < 0) {
-        xp_page_push_remote(page, p);
+        xp_page_push_remote(page, p, p, 1);
         return;
     }
     put_remote_ones(page);

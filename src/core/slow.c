@@ -11,6 +11,7 @@
 #include "core/heap.h"
 #include "core/limits.h"
 #include "core/locks.h"
+#include "core/remote.h"
 #include "core/restart.h"
 
 #define COOKIE ((uintptr_t)0x5a17c0de9b3d4f61u)
@@ -103,6 +104,8 @@ static bool enter_own(struct xp_slow *slow, struct xp_heap *heap)
         abandon(heap);
         return false;
     }
+    if (heap->cache.front.batch)
+        xp_remote_flush(heap);
     xp_count(&heap->slow_calls);
     return true;
 }

@@ -63,7 +63,8 @@ struct xp_heap {
     struct xp_heap_watch watch;   /* of the one who looks after all heaps, core/sweep.c */
     struct xp_heap *next;         /* all heaps; set once */
     struct xp_heap *next_resting; /* under xp_resting_lock */
-    _Atomic uint64_t slow_calls, remote_frees, samples;
+    struct xp_page *remote_page;  /* where the last block for another heap went, if not by batch */
+    _Atomic uint64_t slow_calls, remote_frees, batched_frees, samples;
     _Atomic uint64_t slow_allocs[XP_SLOW_KINDS];
 } XP_CACHE_ALIGNED;
 
@@ -110,7 +111,8 @@ void xp_heap_rest(struct xp_heap *heap);
 
 /* Frees a small or medium block of a page that the caller does not own. later: the caller is a
  * signal handler inside a slow path. True when the page was the last one's and is free now. */
-bool xp_heap_free_remote(struct xp_page *page, void *block, bool later);
+bool xp_heap_free_remote(struct xp_page *page, void *first, void *last, uint32_t blocks,
+                         bool later);
 
 /* Another thread's active heap, if that thread is in no slow path: until xp_heap_leave() it stays
  * out of them. What only slow paths touch may be worked on meanwhile; not the front, and no page's

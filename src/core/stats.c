@@ -28,6 +28,7 @@ void xp_core_stats_get(struct xp_core_stats *ret_stats)
          heap = heap->next) {
         s.slow_calls += read_counter(&heap->slow_calls);
         s.remote_frees += read_counter(&heap->remote_frees);
+        s.batched_frees += read_counter(&heap->batched_frees);
         s.samples += read_counter(&heap->samples);
         s.slow_small += read_counter(&heap->slow_allocs[XP_SLOW_SMALL]);
         s.slow_medium += read_counter(&heap->slow_allocs[XP_SLOW_MEDIUM]);

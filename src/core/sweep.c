@@ -58,6 +58,7 @@ static void sweep_own(struct xp_heap *heap)
 struct taken {
     void *list[XP_SMALL_CLASSES];
     void *pending[XP_SMALL_CLASSES];
+    void *batch;
     void *slots[XP_MEDIUM_CLASSES][XP_MAGAZINE];
     unsigned count[XP_MEDIUM_CLASSES];
 };
@@ -80,6 +81,8 @@ static bool take_front(struct xp_heap *heap, uint64_t cpu_ns, struct taken *take
         if (taken->count[i] > count)
             taken->count[i] = count;
     }
+    front->batch_page = NULL;
+    taken->batch = __atomic_exchange_n(&front->batch, NULL, __ATOMIC_SEQ_CST);
     for (unsigned class = 0; class < XP_SMALL_CLASSES; class ++) {
         taken->list[class] = __atomic_exchange_n(&front->list[class], NULL, __ATOMIC_SEQ_CST);
         taken->pending[class] = heap->pending[class];
@@ -91,7 +94,7 @@ static bool take_front(struct xp_heap *heap, uint64_t cpu_ns, struct taken *take
 
 static void free_one(void *block)
 {
-    xp_heap_free_remote(xp_arena_page_of(block), block, false);
+    xp_heap_free_remote(xp_arena_page_of(block), block, block, 1, false);
 }
 
 static void free_chain(void *block)
@@ -117,6 +120,7 @@ static void free_taken(const struct taken *taken)
 {
     for (unsigned class = 0; class < XP_SMALL_CLASSES; class ++)
         free_chain(taken->list[class]);
+    free_chain(taken->batch);
     for (unsigned i = 0; i < XP_MEDIUM_CLASSES; i++) {
         for (unsigned k = 0; k < taken->count[i]; k++)
             free_one(taken->slots[i][k]);

@@ -153,7 +153,7 @@ XP_EXPORT void *__libc_calloc(size_t count, size_t size)
 
 XP_SLOW_TWIN void free_slow(void *p)
 {
-    if (p)
+    if (p && !xp_remote_free(p))
         xp_flow_free(p);
 }
 

@@ -126,7 +126,7 @@ NOTHROW_ALIGNED(new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t,
  * knows its own. */
 XP_SLOW_TWIN void delete_slow(void *p)
 {
-    if (p)
+    if (p && !xp_remote_free(p))
         xp_flow_free(p);
 }
 
