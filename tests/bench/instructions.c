@@ -305,6 +305,7 @@ static int count_calls(pid_t pid)
             if (own.to == 0) {
                 own = program_text(pid, regs.rip);
                 restart = restart_word(pid);
+                ptrace(PTRACE_SETOPTIONS, pid, NULL, (void *)PTRACE_O_EXITKILL);
             }
             if ((count[i] = step_to_mark(pid, own, restart)) < 0)
                 return 1;
@@ -332,6 +333,8 @@ int main(int argc, char **argv)
         if (argc == 2)
             setenv("LD_PRELOAD", argv[1], 1);
         setenv("LD_BIND_NOW", "1", 1);
+        /* The C library would fill each block, a step per byte. */
+        unsetenv("MALLOC_PERTURB_");
         execl("/proc/self/exe", "instructions", "--stepped", (char *)NULL);
         _exit(127);
     }
