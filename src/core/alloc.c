@@ -12,6 +12,7 @@
 #include "core/limits.h"
 #include "core/sampled.h"
 #include "core/sampling.h"
+#include "core/share.h"
 #include "core/slow.h"
 #include "core/stats.h"
 #include "core/sweep.h"
@@ -73,8 +74,10 @@ static void *refill_magazine(struct xp_heap *heap, unsigned class)
 {
     struct xp_magazine *magazine = &heap->cache.magazine[class - XP_SMALL_CLASSES];
     uint32_t count;
-    void *blocks = xp_heap_collect(heap, class, &count);
 
+    if (XP_UNLIKELY(xp_share_limited))
+        xp_share_missed(heap, class - XP_SMALL_CLASSES);
+    void *blocks = xp_heap_collect(heap, class, &count);
     if (!blocks)
         return NULL;
     void *first = blocks;

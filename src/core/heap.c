@@ -12,12 +12,10 @@
 #include "core/layers.h"
 #include "core/limits.h"
 #include "core/sampling.h"
+#include "core/share.h"
 #include "core/slow.h"
 #include "core/sweep.h"
 
-/* A magazine holds at most this many bytes, so that 52 of them stay small. */
-#define MAGAZINE_BYTES ((uint32_t)128 << 10)
-#define MAGAZINE_LEAST 4u
 /* Resting heaps looked at for one page: the lock is shared. */
 #define STEAL_TRIES 8
 /* Pages looked at for each one that is taken over: more than come, so that all get their turn. */
@@ -224,7 +222,10 @@ void xp_heap_free_block(struct xp_heap *heap, struct xp_page *page, void *block)
         return;
     }
     if (owner == ((uintptr_t)heap | XP_OWNER_MEDIUM)) {
-        struct xp_magazine *magazine = &heap->cache.magazine[page->size_class - XP_SMALL_CLASSES];
+        unsigned medium = page->size_class - XP_SMALL_CLASSES;
+        struct xp_magazine *magazine = &heap->cache.magazine[medium];
+        if (XP_UNLIKELY(xp_share_limited) && magazine->count >= magazine->limit)
+            xp_share_missed(heap, medium);
         if (magazine->limit == 0) {
             push_local(heap, page, block);
             return;
@@ -425,14 +426,7 @@ static void start_front(struct xp_heap *heap)
     heap->shadow.kind = XP_FRONT_SHADOW;
     heap->shadow.restart = &heap->no_restart;
     memcpy(front->class_of, xp_small_class, sizeof(front->class_of));
-    for (unsigned i = 0; i < XP_MEDIUM_CLASSES; i++) {
-        struct xp_magazine *magazine = &heap->cache.magazine[i];
-        uint32_t blocks = MAGAZINE_BYTES / xp_class_size[XP_SMALL_CLASSES + i];
-        if (blocks > XP_MAGAZINE)
-            blocks = XP_MAGAZINE;
-        if (xp_layer_works(XP_LAYER_MAG) && !xp_sampling_exact())
-            magazine->limit = (uint16_t)(blocks < MAGAZINE_LEAST ? MAGAZINE_LEAST : blocks);
-    }
+    xp_share_start(heap);
 }
 
 struct xp_heap *xp_heap_create(void)
@@ -465,9 +459,12 @@ struct xp_heap *xp_heap_adopt(void)
         }
         xp_lock_give(&xp_resting_lock);
     }
-    if (!heap)
-        return xp_heap_create();
-    atomic_fetch_add_explicit(&xp_heaps_adopted, 1, memory_order_relaxed);
+    if (heap)
+        atomic_fetch_add_explicit(&xp_heaps_adopted, 1, memory_order_relaxed);
+    else
+        heap = xp_heap_create();
+    if (XP_UNLIKELY(xp_share_limited))
+        xp_share_divide();
     return heap;
 }
 
@@ -545,6 +542,8 @@ void xp_heap_rest(struct xp_heap *heap)
         }
     }
     xp_lock_give(&xp_resting_lock);
+    if (XP_UNLIKELY(xp_share_limited))
+        xp_share_divide();
 }
 
 void xp_heap_thread_exit(void)
@@ -575,4 +574,5 @@ void xp_heap_fork_child(const struct xp_heap *mine)
         }
         rest_locked(heap);
     }
+    xp_share_divide();
 }

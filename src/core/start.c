@@ -14,6 +14,7 @@
 #include "core/remote.h"
 #include "core/sampled.h"
 #include "core/sampling.h"
+#include "core/share.h"
 #include "core/slot.h"
 #include "core/slow.h"
 #include "core/sweep.h"
@@ -31,6 +32,7 @@ static void start(const struct xp_core_options *options)
     if (!atomic_load_explicit(&started, memory_order_relaxed)) {
         xp_layers = options->layers;
         xp_sampling_init(options);
+        xp_share_init(options);
         xp_purge_init(options);
         xp_remote_init(options);
         xp_limits_set_heap(options->heap_limit_bytes);

@@ -50,6 +50,9 @@ struct xp_heap {
     /* What the last sweep found: unchanged at the next one, it is idle. */
     void *swept_top[XP_CLASSES]; /* first of the list, last of the magazine */
     uint64_t swept_ns;
+    /* Under a limit, core/share.c: bytes that the magazines may hold together, and counters. */
+    size_t allowed_bytes;
+    uint32_t share_turn, share_misses;
     struct xp_rng rng;
     uint32_t serial;                 /* dense, from 1 */
     uint64_t no_restart;             /* for threads without restartable sequences */

@@ -8,6 +8,7 @@
 #include "core/heap.h"
 #include "core/huge.h"
 #include "core/limits.h"
+#include "core/share.h"
 #include "core/purge.h"
 #include "core/slow.h"
 
@@ -35,6 +36,7 @@ void xp_core_stats_get(struct xp_core_stats *ret_stats)
         s.slow_large += read_counter(&heap->slow_allocs[XP_SLOW_LARGE]);
         s.slow_huge += read_counter(&heap->slow_allocs[XP_SLOW_HUGE]);
         s.heaps++;
+        s.cached_bytes += xp_share_cached(heap);
     }
     s.remote_frees += read_counter(&xp_headless_frees);
     s.adopted_heaps = read_counter(&xp_heaps_adopted);

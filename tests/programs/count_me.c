@@ -84,6 +84,38 @@ static void purge(void)
     malloc_trim(0);
 }
 
+static pthread_barrier_t all_full;
+
+/* Frees a good many blocks of each size from 1 to 32 KiB, and lives on. */
+static void *fill_caches(void *arg)
+{
+    for (size_t size = 1101; size < 32768; size = size * 5 / 4) {
+        void *kept[41];
+        for (int turn = 0; turn < 23; turn++) {
+            for (int i = 0; i < 41; i++)
+                kept[i] = memset(malloc(size), 1, 1);
+            for (int i = 0; i < 41; i++)
+                free(kept[i]);
+        }
+    }
+    pthread_barrier_wait(&all_full);
+    pause();
+    return arg;
+}
+
+static void caches(void)
+{
+    enum { FULL = 8 };
+    pthread_t thread;
+
+    pthread_barrier_init(&all_full, NULL, FULL + 1);
+    for (int i = 0; i < FULL; i++) {
+        if (pthread_create(&thread, NULL, fill_caches, NULL) != 0)
+            abort();
+    }
+    pthread_barrier_wait(&all_full);
+}
+
 /* A block of the middle sizes again and again. */
 static void medium(void)
 {
@@ -191,9 +223,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*act)(void);
-    } acts[] = {{"remote", remote}, {"adopt", adopt},  {"purge", purge},     {"idle", idle},
-                {"medium", medium}, {"churn", churn},  {"fill-up", fill_up}, {"thp", thp},
-                {"sizes", sizes},   {"forked", forked}};
+    } acts[] = {{"remote", remote}, {"adopt", adopt},   {"purge", purge},  {"idle", idle},
+                {"caches", caches}, {"medium", medium}, {"churn", churn},  {"fill-up", fill_up},
+                {"thp", thp},       {"sizes", sizes},   {"forked", forked}};
 
     for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
         if (argc > 1 && strcmp(argv[1], acts[i].name) == 0)

@@ -1,7 +1,19 @@
 # SPDX-License-Identifier: MIT
-# Each knob of the allocator does what it says; gperftools' names do the same. XPROF_BG_THREAD, _CACHE_MAX and
-# _LAYERS have cases of their own.
+# Each knob of the allocator does what it says; gperftools' names do the same. XPROF_LAYERS has a
+# case of its own.
 . "$SRC/tests/lib/counters.sh"
+
+# What eight threads keep together; they need not be at it at the same time.
+run caches
+holds caches 'core.cached_bytes >= 4 << 20'
+for limit in XPROF_CACHE_MAX=1M TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES=1048576; do
+    run caches $limit
+    holds caches '300 << 10 <= core.cached_bytes <= 1 << 20'
+done
+run caches XPROF_CACHE_MAX=0
+holds caches 'core.cached_bytes == 0'
+run medium XPROF_SAMPLE_BYTES=0 XPROF_CACHE_MAX=64k
+holds medium 'core.slow_medium <= 101'
 
 # Address space, in MiB.
 space()
