@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fast.h - the two paths that nearly every malloc and free takes.
+/* fast.h - the paths that nearly every malloc and free takes.
  *
  * Layer core. Inline in preload's exported functions, which stay frameless and tail-jump to their
  * slow twins. */
@@ -86,6 +86,26 @@ XP_ALWAYS_INLINE bool xp_fast_free(void *p)
     }
 out:
     return false;
+}
+
+/* True when p, a live block, serves for size bytes as it is, and no record says otherwise; false:
+ * go on with xp_heap_resize_stay(). p may be NULL (false); size 0 is none (false). */
+XP_ALWAYS_INLINE bool xp_fast_stays(const void *p, size_t size)
+{
+    struct xp_arena *arena = &xp_arenas[0];
+    uintptr_t offset = (uintptr_t)p - atomic_load_explicit(&arena->base, memory_order_relaxed);
+
+    if (XP_UNLIKELY(offset >= atomic_load_explicit(&arena->limit, memory_order_relaxed)))
+        return false;
+    /* Whichever heap's it is: a page with a block in use keeps its class. */
+    const struct xp_page *page =
+        atomic_load_explicit(&arena->map[offset >> XP_SLICE_SHIFT], memory_order_relaxed);
+    if (atomic_load_explicit(&page->owner, memory_order_relaxed) < XP_OWNER_CONSTANTS)
+        return false;
+    if (size - 1 < XP_SMALL_MAX)
+        return xp_small_class[(size + 15) >> 4] == page->size_class;
+    return size - 1 < XP_MEDIUM_MAX &&
+           xp_medium_class[(size - 1) >> 8] == page->size_class - XP_SMALL_CLASSES;
 }
 
 #endif

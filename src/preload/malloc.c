@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* malloc.c - the C names: what the program calls malloc, free and the rest of the family.
  *
- * malloc, calloc and free are fast: they stay without a frame and tail-jump to their twins. The
- * others are rare enough to be their own twins. Built without line tables: in a profile the leaf
- * must be the exported name and not what was inlined into it. */
+ * malloc, calloc, realloc and free are fast: they stay without a frame and tail-jump to their
+ * twins. The others are rare enough to be their own twins. Built without line tables: in a profile
+ * the leaf must be the exported name and not what was inlined into it. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -209,10 +209,17 @@ XP_ALWAYS_INLINE void *realloc_flow(void *p, size_t size, const struct xp_call *
     return or_enomem(xp_flow_realloc(p, size, call));
 }
 
-XP_EXPORT void *realloc(void *p, size_t size)
+XP_SLOW_TWIN void *realloc_slow(void *p, size_t size)
 {
     struct xp_call call = XP_CALL(realloc, XP_ENTRY_REALLOC);
     return realloc_flow(p, size, &call);
+}
+
+XP_EXPORT void *realloc(void *p, size_t size)
+{
+    if (xp_fast_stays(p, size))
+        return p;
+    return realloc_slow(p, size);
 }
 
 XP_EXPORT void *__libc_realloc(void *p, size_t size)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/os.h"
+#include "core/fast.h"
 #include "core/sizeclass.h"
 #include "core_malloc.h"
 #include "test.h"
@@ -281,6 +282,28 @@ TEST(resizing_keeps_bytes_and_stays_where_it_can)
     CHECK(is_filled(moved, size));
     t_free(moved);
     CHECK_EQ(t_result, XP_FREE_DONE);
+}
+
+TEST(the_fast_answer_to_realloc_is_that_of_the_slow_one)
+{
+    static const size_t sizes[] = {1, 16, 17, 256, 257, 1024, 1025, 5003, 32768};
+
+    for (size_t i = 0; i < XP_ARRAY_LENGTH(sizes); i++) {
+        void *p = t_malloc(sizes[i]);
+        CHECK(xp_fast_stays(p, sizes[i]));
+        for (size_t size = 1; size < 40009; size++) {
+            if (xp_fast_stays(p, size) != xp_heap_resize_stay(p, size))
+                CHECK_EQ(size, sizes[i]);
+        }
+        CHECK(!xp_fast_stays(p, 0)); /* frees */
+        CHECK(!xp_fast_stays(p, SIZE_MAX));
+        t_free(p);
+    }
+    CHECK(!xp_fast_stays(NULL, 101));
+    CHECK(!xp_fast_stays(&sizes, 101));
+    void *large = t_malloc(100003);
+    CHECK(!xp_fast_stays(large, 100003));
+    t_free(large);
 }
 
 enum { MANY = 40009 };
