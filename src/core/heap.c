@@ -21,6 +21,11 @@
 /* Pages looked at for each one that is taken over: more than come, so that all get their turn. */
 #define TAKE_OVER_SCAN 3
 
+/* A refill of a small class takes so many blocks if it finds them in so many tries: a slow path
+ * costs as much as twenty fast ones. */
+#define REFILL_LEAST 16u
+#define REFILL_PAGES 4u
+
 struct xp_heap *_Atomic xp_heaps;
 _Atomic uint64_t xp_heaps_adopted, xp_heaps_abandoned, xp_pages_stolen;
 
@@ -133,10 +138,35 @@ static struct xp_page *fresh_page(struct xp_heap *heap, unsigned size_class)
     if (!page)
         return NULL;
     xp_page_init(page, size_class);
+    if (size_class < XP_SMALL_CLASSES) {
+        page->flags |= clean && xp_layer_works(XP_LAYER_POPULATE) ? XP_PAGE_FRESH : 0;
+        page->flags |= heap->pages_made[size_class]++ > 1 ? XP_PAGE_MORE : 0;
+    }
     /* release: whoever finds the owner finds the rest. */
     atomic_store_explicit(&page->owner, owner_word(heap, page), memory_order_release);
     queue_push(heap, page);
     return page;
+}
+
+/* Adds blocks of the page in use and of those behind it to a short chain. The pages stay in the
+ * queue, empty-handed as they are: what comes back until the next refill comes the short way. */
+static void collect_more(struct xp_heap *heap, unsigned size_class, void *blocks, uint32_t *count)
+{
+    struct xp_page *page = heap->queue[size_class];
+    void *last = blocks;
+
+    for (unsigned i = 0; i < REFILL_PAGES && page && *count < REFILL_LEAST; i++) {
+        uint32_t more;
+        void *next = xp_page_collect(page, &more);
+        if (!next) {
+            page = page->next;
+            continue;
+        }
+        while (xp_block_next(last))
+            last = xp_block_next(last);
+        xp_block_link(last, next);
+        *count += more;
+    }
 }
 
 void *xp_heap_collect(struct xp_heap *heap, unsigned size_class, uint32_t *ret_count)
@@ -145,8 +175,11 @@ void *xp_heap_collect(struct xp_heap *heap, unsigned size_class, uint32_t *ret_c
 
     while ((page = heap->queue[size_class]) != NULL) {
         void *blocks = xp_page_collect(page, ret_count);
-        if (blocks)
+        if (blocks) {
+            if (size_class < XP_SMALL_CLASSES && *ret_count < REFILL_LEAST)
+                collect_more(heap, size_class, blocks, ret_count);
             return blocks;
+        }
         let_go(heap, page);
     }
     page = steal(heap, size_class);

@@ -30,6 +30,8 @@ enum xp_owner {
 enum xp_page_flags {
     XP_PAGE_SAMPLED = 1, /* large: its record is, or was, in the slot */
     XP_PAGE_LISTED = 2,  /* sampled: in the list of its shard */
+    XP_PAGE_FRESH = 4,   /* small: behind the carved blocks nothing was ever touched */
+    XP_PAGE_MORE = 8,    /* small: not the first one of its class in the heap: larger steps */
 };
 
 /* A record that others may read while its block goes: see core/slot.h. */

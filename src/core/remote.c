@@ -10,16 +10,10 @@
 #include "core/remote.h"
 
 #include "core/fast.h"
+#include "core/layers.h"
 #include "core/slow.h"
 #include "core/stats.h"
 #include "core/sweep.h"
-
-static bool batches; /* set once, before threads */
-
-void xp_remote_init(const struct xp_core_options *options)
-{
-    batches = options->layers & XP_LAYER_BATCH;
-}
 
 /* Who only frees makes memory free, too. */
 static void sweep(void)
@@ -95,7 +89,8 @@ bool xp_remote_free(void *p)
 
     if (owner < XP_OWNER_CONSTANTS || (owner & ~(uintptr_t)XP_OWNER_MEDIUM) == (uintptr_t)front)
         return false;
-    if (front->kind == XP_FRONT_HEAP && batches && !(owner & XP_OWNER_MEDIUM)) {
+    if (front->kind == XP_FRONT_HEAP && xp_layer_works(XP_LAYER_BATCH) &&
+        !(owner & XP_OWNER_MEDIUM)) {
         struct xp_heap *heap = xp_heap_of_front(front);
         if (front->batch)
             xp_remote_publish(front);

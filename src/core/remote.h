@@ -8,9 +8,6 @@
 #include "core/heap.h"
 #include "core/state.h"
 
-/* With that layer off, every block goes by itself. */
-void xp_remote_init(const struct xp_core_options *options);
-
 /* Frees a small or medium block of a page that is not the caller's, by itself. The front is the
  * calling thread's. */
 void xp_remote_send(struct xp_front *front, struct xp_page *page, void *block);

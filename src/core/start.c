@@ -11,7 +11,6 @@
 #include "core/layers.h"
 #include "core/limits.h"
 #include "core/purge.h"
-#include "core/remote.h"
 #include "core/sampled.h"
 #include "core/sampling.h"
 #include "core/share.h"
@@ -34,7 +33,6 @@ static void start(const struct xp_core_options *options)
         xp_sampling_init(options);
         xp_share_init(options);
         xp_purge_init(options);
-        xp_remote_init(options);
         xp_limits_set_heap(options->heap_limit_bytes);
         xp_fork_init();
         xp_arena_init(options);

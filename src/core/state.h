@@ -45,6 +45,7 @@ struct xp_heap {
     double weight[XP_SMALL_CLASSES];   /* of the sampled one */
     double bytes_mean;                 /* T of the draw that bytes_left counts down; 0: not drawn */
     struct xp_page *queue[XP_CLASSES]; /* pages with free blocks; the first one is in use */
+    uint32_t pages_made[XP_SMALL_CLASSES]; /* of the class, ever */
     struct xp_page *scan; /* where the search for empty pages goes on; NULL: at the next class */
     uint32_t scan_class;
     /* What the last sweep found: unchanged at the next one, it is idle. */

@@ -14,6 +14,7 @@
 
 _Atomic uint64_t xp_invalid_frees;
 _Atomic uint64_t xp_headless_frees;
+_Atomic uint64_t xp_populate_calls, xp_populate_bytes;
 
 static uint64_t read_counter(_Atomic uint64_t *counter)
 {
@@ -53,6 +54,8 @@ void xp_core_stats_get(struct xp_core_stats *ret_stats)
     s.purge_held_back = purge.held_back;
     s.purge_reused = read_counter(&xp_arena_stats.reused_slices) << XP_SLICE_SHIFT;
     s.fresh_slices = read_counter(&xp_arena_stats.fresh_slices);
+    s.populate_calls = read_counter(&xp_populate_calls);
+    s.populate_bytes = read_counter(&xp_populate_bytes);
     s.refused = xp_limits_refused();
     size_t used = atomic_load_explicit(&xp_arena_stats.used_slices, memory_order_relaxed);
     size_t dirty = atomic_load_explicit(&xp_arena_stats.dirty_slices, memory_order_relaxed);

@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 
 extern _Atomic uint64_t xp_invalid_frees;
+extern _Atomic uint64_t xp_populate_calls, xp_populate_bytes; /* core/page.c */
 extern _Atomic uint64_t xp_headless_frees; /* by threads without a heap, or by handlers */
 
 #endif

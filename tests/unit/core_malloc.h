@@ -45,7 +45,7 @@ XP_UNUSED static void t_free(void *p)
     struct xp_record record;
 
     t_result = XP_FREE_DONE;
-    if (xp_fast_free(p) || !p)
+    if (xp_fast_free(p) || !p || xp_remote_free(p))
         return;
     t_result = xp_heap_free_slow(p, &record);
     if (t_result == XP_FREE_SAMPLED) {
