@@ -96,7 +96,7 @@ def _ours(name, group, words, unit, does, better="more", **more):
     def command(place):
         # Memory that must be filled takes its time: a short look fills less.
         return ([place.ours(program), "%g" % place.seconds] + arguments +
-                (short if place.seconds < 0.5 else []))
+                (short if place.seconds < 0.2 else []))
 
     _add(Workload(name, group, command, unit, better, does, is_ours=True, **more))
 
