@@ -9,6 +9,14 @@ holds adopt 'core.adopted_heaps == 0 and core.heaps >= 23'
 run remote XPROF_LAYERS=-adopt
 holds remote 'core.stolen_pages == 0'
 
+run remote XPROF_SAMPLE_BYTES=0
+holds remote '101 <= core.batched_frees <= core.remote_frees'
+holds remote 'core.populate_calls >= 1 and core.populated_bytes >= 101 << 10'
+run remote XPROF_LAYERS=-populate
+holds remote 'core.populate_calls == 0'
+run remote XPROF_SAMPLE_BYTES=0 XPROF_LAYERS=-batch
+holds remote 'core.batched_frees == 0 and core.remote_frees >= 1000'
+
 run medium XPROF_SAMPLE_BYTES=0
 holds medium 'core.slow_medium <= 101'
 run medium XPROF_SAMPLE_BYTES=0 XPROF_LAYERS=-mag
