@@ -9,7 +9,7 @@
 #include "base/os.h"
 
 #define CHUNK_SIZE ((size_t)1 << 20)
-#define TRY_NS     ((uint64_t)20 * 1000 * 1000)
+#define TRY_NS     ((uint64_t)100 * 1000 * 1000) /* a holder may be off the CPU on a busy machine */
 #define WAIT_NS    ((uint64_t)100 * 1000 * 1000)
 
 struct range {
