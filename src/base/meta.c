@@ -9,7 +9,6 @@
 #include "base/os.h"
 
 #define CHUNK_SIZE ((size_t)1 << 20)
-#define TRY_NS     ((uint64_t)100 * 1000 * 1000) /* a holder may be off the CPU on a busy machine */
 #define WAIT_NS    ((uint64_t)100 * 1000 * 1000)
 
 struct range {
@@ -28,11 +27,12 @@ static struct {
 } meta = {.lock = XP_LOCK_INIT(XP_RANK_META)};
 
 /* A fork holds the lock while it waits for others in libc and in handlers, and those may wait for
- * us: nobody that malloc can reach waits for ever. */
+ * us: nobody that malloc can reach waits for ever. What the forking thread itself runs meanwhile,
+ * handlers of other libraries for example, need not wait at all. */
 static bool take(struct xp_lock *lock, uint64_t *ret_signals)
 {
     xp_os_block_signals(ret_signals);
-    if (xp_lock_take_bounded(lock, WAIT_NS) == 0)
+    if (!xp_lock_mine(lock) && xp_lock_take_bounded(lock, WAIT_NS) == 0)
         return true;
     xp_os_restore_signals(ret_signals);
     return false;
@@ -103,20 +103,6 @@ void *xp_meta_map(size_t size)
         return NULL;
     void *start = map_locked(xp_align_up(size, XP_OS_PAGE));
     xp_lock_give_restore(&meta.lock, &signals);
-    return start;
-}
-
-void *xp_meta_try_map(size_t size)
-{
-    void *start = NULL;
-    uint64_t signals;
-
-    xp_os_block_signals(&signals);
-    if (!xp_lock_mine(&meta.lock) && xp_lock_take_bounded(&meta.lock, TRY_NS) == 0) {
-        start = map_locked(xp_align_up(size, XP_OS_PAGE));
-        xp_lock_give(&meta.lock);
-    }
-    xp_os_restore_signals(&signals);
     return start;
 }
 

@@ -3,26 +3,21 @@
  *
  * Layer base. Lock: XP_RANK_META (leaf but for messages). All memory arrives zeroed. Everything
  * handed out here lies in ranges that xp_meta_each() names, so that the leak check can leave us
- * out of its roots. Not to be called from a signal handler that may have interrupted it: callers
- * are behind their own re-entry flag. */
+ * out of its roots. Also for signal handlers: they come only when no lock of this is held. */
 #ifndef XP_BASE_META_H
 #define XP_BASE_META_H
 
 #include "base/compiler.h"
 #include "base/lock.h"
 
-/* size bytes, aligned to align (a power of two <= XP_OS_PAGE), never given back.
- * NULL when the system has no memory,
- * or when a fork has held the lock for 100 ms. */
+/* size bytes, aligned to align (a power of two <= XP_OS_PAGE), never given back. NULL when the
+ * system has no memory, when the lock cannot be had within 100 ms, and at once when the calling
+ * thread has it, being about to fork. */
 void *xp_meta_alloc(size_t size, size_t align);
 
-/* A mapping of its own, rounded up to whole OS pages; NULL when there is none to be had, or when a
- * fork has held the lock for 100 ms. */
+/* A mapping of its own, rounded up to whole OS pages; NULL as above. */
 void *xp_meta_map(size_t size);
 void xp_meta_unmap(void *start, size_t size);
-/* xp_meta_map() for code that may run in a signal handler over it: NULL also when the lock is the
- * calling thread's own, or cannot be had within 20 ms. */
-void *xp_meta_try_map(size_t size);
 
 /* A word that is 1 here and 0 in each forked child, whoever made it and whether or not fork
  * handlers ran there; who notices writes 1 again. In a vfork child, which runs in its parent's
@@ -41,8 +36,8 @@ struct xp_pool {
         XP_LOCK_INIT(rank), (size), NULL                                                           \
     }
 
-/* Zeroed when new; a recycled item keeps its bytes but the first 8. NULL without memory,
- * and as with xp_meta_alloc(); an item that cannot be put for this reason is lost. */
+/* Zeroed when new; a recycled item keeps its bytes but the first 8. NULL as from xp_meta_alloc();
+ * an item that cannot be put for want of the lock is lost. */
 void *xp_pool_take(struct xp_pool *pool);
 void xp_pool_put(struct xp_pool *pool, void *item);
 

@@ -140,7 +140,7 @@ static const char *keep_path_locked(const char *path)
     size_t size = strlen(path) + 1;
 
     if (history.path_bump == NULL || size > (size_t)(history.path_end - history.path_bump)) {
-        char *chunk = xp_meta_try_map(PATH_CHUNK);
+        char *chunk = xp_meta_map(PATH_CHUNK);
         if (!chunk)
             return "?";
         history.path_bump = chunk;
@@ -315,7 +315,7 @@ static unsigned record_new_locked(const struct dl_find_object *found, const stru
     if (module > MODULES_MAX)
         return 0;
     if (!atomic_load_explicit(&tables.chunks[module / CHUNK_COUNT], memory_order_relaxed)) {
-        void *chunk = xp_meta_try_map(CHUNK_COUNT * sizeof(struct record));
+        void *chunk = xp_meta_map(CHUNK_COUNT * sizeof(struct record));
         if (!chunk)
             return 0;
         atomic_store_explicit(&tables.chunks[module / CHUNK_COUNT], chunk, memory_order_release);

@@ -82,7 +82,7 @@ static void *segment_of(_Atomic(void *) *slot, size_t size)
     if (XP_LIKELY(segment != NULL))
         return segment;
 
-    void *mine = xp_meta_try_map(size);
+    void *mine = xp_meta_map(size);
     if (!mine)
         return NULL;
     if (atomic_compare_exchange_strong_explicit(slot, &segment, mine, memory_order_acq_rel,
