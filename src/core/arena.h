@@ -67,8 +67,6 @@ bool xp_arena_is_usable(void);
  * Dirty ones are preferred, low ones among them. *ret_clean: all bytes are zero. The owner word is
  * CLAIMED. NULL without memory, beyond the heap limit, or when the lock cannot be had. */
 struct xp_page *xp_slices_take(uint32_t count, size_t align, bool *ret_clean);
-/* The same, but clean ones are preferred. */
-struct xp_page *xp_slices_take_clean(uint32_t count, size_t align, bool *ret_clean);
 /* Gives a run back; its owner word must be CLAIMED. clean: it reads as zero. Never fails:
  * what cannot be done now is done by the next caller. Lock-free if `later`, for signal handlers. */
 void xp_slices_give(struct xp_page *page, bool clean, bool later);

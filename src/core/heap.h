@@ -48,7 +48,6 @@ struct xp_core_options {
     uint64_t purge_delay_ns; /* age at which free slices go back to the system; 0: at once;
                                 XP_PURGE_NEVER: neither by age nor by amount */
     size_t dirty_max_bytes;  /* amount at which they go at once; 0: max(8 MiB, peak/16) */
-    bool background_thread;  /* a thread of preload's purges, so that an idle process comes down */
     enum xp_thp thp;         /* transparent huge pages */
     size_t heap_limit_bytes; /* blocks that would take the memory for blocks beyond it are refused;
                                 0: no limit */

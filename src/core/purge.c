@@ -6,12 +6,14 @@
 
 #include "base/os.h"
 #include "core/arena.h"
-#include "core/huge.h"
 
+/* The most that one step should take, of CPU time. */
+#define STEP_NS ((uint64_t)150 * 1000)
 /* The kernel drops up to 33 pages one by one, and each may trap to a hypervisor; from 34 on it is
  * one flush. Three slices are 48 pages. */
-#define RUN_LEAST 3u
-#define RUN_MOST  64u
+#define RUN_LEAST       3u
+#define RUN_MOST        64u
+#define RUN_LEAST_PAGES (RUN_LEAST * (XP_SLICE / XP_OS_PAGE))
 /* A purger that is not back by then has left by a jump. */
 #define BUSY_MOST_NS ((uint64_t)1000 * 1000 * 1000)
 #define DIRTY_LEAST  ((size_t)8 << 20)
@@ -84,20 +86,13 @@ static size_t dirty_now(void)
            << XP_SLICE_SHIFT;
 }
 
-uint64_t xp_purge_delay_ns(void)
+/* How long free memory is kept; longer while what went is wanted back soon. */
+static uint64_t delay_ns(void)
 {
     uint32_t times = stretch();
 
-    if (state.never)
-        return 0;
     times = times < DELAY_STRETCH_MOST ? times : DELAY_STRETCH_MOST;
-    return state.delay_ns * times + 1; /* not 0, which says never */
-}
-
-size_t xp_purge_room(void)
-{
-    size_t max = dirty_max(), dirty = dirty_now();
-    return max > dirty ? max - dirty : 0;
+    return state.delay_ns * times + 1; /* not 0, which is whatever age */
 }
 
 /* ---- one step ---- */
@@ -132,13 +127,15 @@ static void look_back(uint64_t now_ns)
     state.window_reused = reused;
 }
 
-bool xp_purge_begin(uint64_t now_ns, bool must)
+/* One step at a time in the process. False: somebody is at it, or the budget is spent (which does
+ * not matter if it must be). Else end() follows. */
+static bool begin(uint64_t now_ns, bool must)
 {
     uint64_t busy = atomic_load_explicit(&state.busy, memory_order_relaxed);
 
     if (busy != 0 && now_ns - busy < BUSY_MOST_NS)
         return false;
-    /* acquire: pairs with the release in xp_purge_end(). */
+    /* acquire: pairs with the release in end(). */
     if (!atomic_compare_exchange_strong_explicit(&state.busy, &busy, now_ns, memory_order_acquire,
                                                  memory_order_relaxed))
         return false;
@@ -163,37 +160,42 @@ static void end_step(void)
     state.step_ns = 0;
 }
 
-void xp_purge_end(void)
+static void end(void)
 {
     end_step();
     atomic_store_explicit(&state.busy, 0, memory_order_release);
 }
 
-static uint64_t cost_of(size_t size)
+/* True while another run fits into the step. */
+static bool has_time(void)
 {
-    size_t pages = size / XP_OS_PAGE;
-    return pages * (pages < RUN_LEAST * (XP_SLICE / XP_OS_PAGE) ? state.short_ns : state.page_ns);
-}
-
-bool xp_purge_has_time(size_t size)
-{
-    return state.step_ns == 0 || state.step_ns + cost_of(size) <= XP_PURGE_STEP_NS;
+    return state.step_ns == 0 || state.step_ns + RUN_LEAST_PAGES * state.page_ns <= STEP_NS;
 }
 
 /* Costs rise at once and fall slowly: runs of untouched pages are cheap and say little. */
 static void learn(size_t size, uint64_t ns)
 {
     size_t pages = size / XP_OS_PAGE;
-    uint64_t *cost = pages < RUN_LEAST * (XP_SLICE / XP_OS_PAGE) ? &state.short_ns : &state.page_ns;
+    uint64_t *cost = pages < RUN_LEAST_PAGES ? &state.short_ns : &state.page_ns;
     uint64_t now = ns / pages + 1;
 
     *cost = now > *cost ? (*cost + now) / 2 + 1 : *cost - (*cost - now) / 8;
 }
 
-bool xp_purge_drop(void *start, size_t size)
+static bool give_back(void *start, size_t size)
+{
+    if (xp_os_advise(start, size, MADV_DONTNEED) < 0)
+        return false;
+    atomic_fetch_add_explicit(&state.calls, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&state.bytes, size, memory_order_relaxed);
+    return true;
+}
+
+/* The same within a step: measured. */
+static bool give_back_in_step(void *start, size_t size)
 {
     uint64_t before = xp_os_thread_cpu_ns();
-    bool gone = xp_os_advise(start, size, MADV_DONTNEED) == 0;
+    bool gone = give_back(start, size);
     uint64_t ns = xp_os_thread_cpu_ns() - before;
 
     state.step_ns += ns;
@@ -201,8 +203,6 @@ bool xp_purge_drop(void *start, size_t size)
         return false;
     learn(size, ns);
     state.window_gone += size;
-    atomic_fetch_add_explicit(&state.calls, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&state.bytes, size, memory_order_relaxed);
     return true;
 }
 
@@ -211,7 +211,7 @@ bool xp_purge_drop(void *start, size_t size)
 /* A run as long as fits into what is left of the step. */
 static uint32_t run_most(void)
 {
-    uint64_t left = XP_PURGE_STEP_NS - state.step_ns;
+    uint64_t left = STEP_NS - state.step_ns;
     uint64_t slices = left / (state.page_ns * (XP_SLICE / XP_OS_PAGE) + 1);
 
     if (slices < RUN_LEAST)
@@ -222,7 +222,7 @@ static uint32_t run_most(void)
 /* Short runs go where they cost little, as on bare metal. */
 static uint32_t run_least(void)
 {
-    return state.short_ns * (XP_SLICE / XP_OS_PAGE) < XP_PURGE_STEP_NS / 4 ? 1 : RUN_LEAST;
+    return state.short_ns * (XP_SLICE / XP_OS_PAGE) < STEP_NS / 4 ? 1 : RUN_LEAST;
 }
 
 /* The run is taken out of the arena meanwhile, so no lock is held during the call. */
@@ -233,8 +233,8 @@ static bool drop(struct xp_page *page, uint64_t now_ns)
     bool gone = true;
 
     if (state.short_ns == 0 && page->slices < RUN_LEAST)
-        gone = xp_purge_drop(start, TRIAL_PAGES * XP_OS_PAGE);
-    gone = gone && xp_purge_drop(start, size);
+        gone = give_back_in_step(start, TRIAL_PAGES * XP_OS_PAGE);
+    gone = gone && give_back_in_step(start, size);
     xp_slices_give_purged(page, gone, now_ns);
     return gone;
 }
@@ -249,7 +249,7 @@ static bool drop_some(uint64_t now_ns, uint64_t period_ns, size_t bytes)
 
     state.last_at = now_ns;
     while (dropped < bytes) {
-        if (!xp_purge_has_time(RUN_LEAST * XP_SLICE)) {
+        if (!has_time()) {
             if (more == 0)
                 break;
             more--;
@@ -276,13 +276,9 @@ bool xp_purge_all(void)
 
     while ((page = xp_slices_take_dirty(&cursor)) != NULL) {
         size_t size = (size_t)page->slices << XP_SLICE_SHIFT;
-        bool gone = xp_os_advise((void *)xp_page_base(page), size, MADV_DONTNEED) == 0;
+        bool gone = give_back((void *)xp_page_base(page), size);
         xp_slices_give_purged(page, gone, now);
         any |= gone;
-        if (gone) {
-            atomic_fetch_add_explicit(&state.calls, 1, memory_order_relaxed);
-            atomic_fetch_add_explicit(&state.bytes, size, memory_order_relaxed);
-        }
     }
     return any;
 }
@@ -301,7 +297,7 @@ uint64_t xp_purge_pause_ns(void)
     return due - now < PAUSE_IDLE_NS ? due - now : PAUSE_IDLE_NS;
 }
 
-void xp_purge_if_due(void)
+void xp_purge_if_due(uint64_t now_ns)
 {
     size_t dirty = dirty_now();
     if (dirty == 0 || state.never)
@@ -311,18 +307,17 @@ void xp_purge_if_due(void)
     bool much = dirty > (draining ? max / 2 : max);
     if (draining && !much)
         atomic_store_explicit(&state.draining, false, memory_order_relaxed);
-    uint64_t now = xp_os_now_coarse_ns();
-    if ((!much && now < atomic_load_explicit(&state.due, memory_order_relaxed)) ||
-        !xp_purge_begin(now, dirty > 2 * max))
+    if ((!much && now_ns < atomic_load_explicit(&state.due, memory_order_relaxed)) ||
+        !begin(now_ns, dirty > 2 * max))
         return;
     if (much) {
         /* Down to the middle, so that the next free does not come here again. */
-        bool rest = !drop_some(now, 0, dirty - max / 2) && max > 0;
+        bool rest = !drop_some(now_ns, 0, dirty - max / 2) && max > 0;
         atomic_store_explicit(&state.draining, rest, memory_order_relaxed);
-    } else if (drop_some(now, xp_purge_delay_ns(), dirty)) {
-        atomic_store_explicit(&state.due, now + state.delay_ns / 4, memory_order_relaxed);
+    } else if (drop_some(now_ns, delay_ns(), dirty)) {
+        atomic_store_explicit(&state.due, now_ns + state.delay_ns / 4, memory_order_relaxed);
     }
-    xp_purge_end();
+    end();
 }
 
 void xp_purge_stats_get(struct xp_purge_stats *ret_stats)

@@ -164,13 +164,7 @@ static void push_later(struct xp_page *page)
 
 /* ---- taking ---- */
 
-enum wish {
-    WISH_DIRTY, /* memory that is there already: no faults, no growth */
-    WISH_CLEAN,
-    WISH_ANY
-};
-
-static struct xp_page *find_run_locked(uint32_t index, uint32_t count, size_t align, enum wish wish,
+static struct xp_page *find_run_locked(uint32_t index, uint32_t count, size_t align, bool all_dirty,
                                        bool *ret_clean)
 {
     struct xp_arena *arena = &xp_arenas[index];
@@ -179,40 +173,28 @@ static struct xp_page *find_run_locked(uint32_t index, uint32_t count, size_t al
 
     for (uint32_t i = 0; i < segments; i++) {
         struct xp_segment *segment = &arena->segments[i];
-        uint64_t clean[XP_SEGMENT_WORDS];
-        const uint64_t *words = segment->free;
-        if (segment->run_bound < count)
+        if (segment->run_bound < count || (all_dirty && segment->dirty_count < count))
             continue;
-        if (wish == WISH_DIRTY) {
-            if (segment->dirty_count < count)
-                continue;
-            words = segment->dirty;
-        } else if (wish == WISH_CLEAN && segment->dirty_count != 0) {
-            for (uint32_t w = 0; w < XP_SEGMENT_WORDS; w++)
-                clean[w] = segment->free[w] & ~segment->dirty[w];
-            words = clean;
-        }
         uint32_t first;
         size_t at = (base >> XP_SLICE_SHIFT) + (size_t)i * XP_SEGMENT_SLICES;
-        if (xp_run_find(words, count, at, align >> XP_SLICE_SHIFT, &first, &longest))
+        if (xp_run_find(all_dirty ? segment->dirty : segment->free, count, at,
+                        align >> XP_SLICE_SHIFT, &first, &longest))
             return take_run(arena, i, first, count, ret_clean);
-        if (words == segment->free)
+        if (!all_dirty)
             segment->run_bound = longest;
     }
     return NULL;
 }
 
-static struct xp_page *find_wished_locked(uint32_t count, size_t align, bool want_clean,
-                                          bool *ret_clean)
+/* Memory that is there already: no faults, no growth. */
+static struct xp_page *find_all_dirty_locked(uint32_t count, size_t align, bool *ret_clean)
 {
     uint32_t arenas = xp_arena_count();
 
-    if (!want_clean &&
-        atomic_load_explicit(&xp_arena_stats.dirty_slices, memory_order_relaxed) < count)
+    if (atomic_load_explicit(&xp_arena_stats.dirty_slices, memory_order_relaxed) < count)
         return NULL;
     for (uint32_t index = 0; index < arenas; index++) {
-        struct xp_page *page =
-            find_run_locked(index, count, align, want_clean ? WISH_CLEAN : WISH_DIRTY, ret_clean);
+        struct xp_page *page = find_run_locked(index, count, align, true, ret_clean);
         if (page)
             return page;
     }
@@ -226,9 +208,9 @@ static bool has_room(uint32_t index)
     return atomic_load_explicit(&arena->limit, memory_order_relaxed) < arena->reserved;
 }
 
-static struct xp_page *take_locked(uint32_t count, size_t align, bool want_clean, bool *ret_clean)
+static struct xp_page *take_locked(uint32_t count, size_t align, bool *ret_clean)
 {
-    struct xp_page *page = find_wished_locked(count, align, want_clean, ret_clean);
+    struct xp_page *page = find_all_dirty_locked(count, align, ret_clean);
 
     for (uint32_t index = 0; !page && index < XP_ARENAS; index++) {
         struct xp_arena *arena = &xp_arenas[index];
@@ -241,7 +223,7 @@ static struct xp_page *take_locked(uint32_t count, size_t align, bool want_clean
          * segments are opened before the arena is given up. */
         uint32_t want = count + (uint32_t)(align >> XP_SLICE_SHIFT) - 1;
         for (uint32_t commits = 0; commits <= COMMITS_MOST; commits++) {
-            page = find_run_locked(index, count, align, WISH_ANY, ret_clean);
+            page = find_run_locked(index, count, align, false, ret_clean);
             if (page || !has_room(index) || !xp_arena_commit_locked(index, want))
                 break;
         }
@@ -249,23 +231,13 @@ static struct xp_page *take_locked(uint32_t count, size_t align, bool want_clean
     return page;
 }
 
-static struct xp_page *take(uint32_t count, size_t align, bool want_clean, bool *ret_clean)
+struct xp_page *xp_slices_take(uint32_t count, size_t align, bool *ret_clean)
 {
     if (!xp_limits_heap_allows((size_t)count << XP_SLICE_SHIFT) || !xp_slices_lock())
         return NULL;
-    struct xp_page *page = take_locked(count, align, want_clean, ret_clean);
+    struct xp_page *page = take_locked(count, align, ret_clean);
     xp_lock_give(&xp_arena_lock);
     return page;
-}
-
-struct xp_page *xp_slices_take(uint32_t count, size_t align, bool *ret_clean)
-{
-    return take(count, align, false, ret_clean);
-}
-
-struct xp_page *xp_slices_take_clean(uint32_t count, size_t align, bool *ret_clean)
-{
-    return take(count, align, true, ret_clean);
 }
 
 /* ---- giving ---- */

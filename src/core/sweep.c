@@ -235,5 +235,5 @@ void xp_sweep_if_due(struct xp_heap *heap)
         atomic_compare_exchange_strong_explicit(&state.due, &due, now + OTHERS_PERIOD_NS,
                                                 memory_order_relaxed, memory_order_relaxed))
         sweep_others(heap, now, OTHERS);
-    xp_purge_if_due();
+    xp_purge_if_due(now);
 }

@@ -140,7 +140,6 @@ static void core_options(struct xp_core_options *ret_options)
     ret_options->cache_max_bytes = xp_option(XP_OPTION_CACHE_MAX);
     ret_options->purge_delay_ns = purge_delay_ns(xp_option(XP_OPTION_PURGE_DELAY));
     ret_options->dirty_max_bytes = xp_option(XP_OPTION_DIRTY_MAX);
-    ret_options->background_thread = xp_option(XP_OPTION_BG_THREAD);
     ret_options->thp = (enum xp_thp)xp_option(XP_OPTION_THP);
     ret_options->heap_limit_bytes = xp_option(XP_OPTION_HEAP_LIMIT);
     ret_options->layers = (uint32_t)xp_option(XP_OPTION_LAYERS);

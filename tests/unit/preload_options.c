@@ -148,8 +148,7 @@ TEST(what_is_not_set_is_what_core_takes_by_default)
           "");
     check((struct wanted){ENVIRONMENT("HOME=/"), XP_OPTION_HEAP_LIMIT, core.heap_limit_bytes, NULL},
           "");
-    check((struct wanted){ENVIRONMENT("HOME=/"), XP_OPTION_BG_THREAD, core.background_thread, NULL},
-          "");
+    check((struct wanted){ENVIRONMENT("HOME=/"), XP_OPTION_BG_THREAD, false, NULL}, "");
     check((struct wanted){ENVIRONMENT("HOME=/"), XP_OPTION_THP, core.thp, NULL}, "");
     check((struct wanted){ENVIRONMENT("HOME=/"), XP_OPTION_LARGE_REPORT, 0, NULL}, "");
 }
