@@ -88,6 +88,13 @@ static void give_page(struct xp_page *page)
     xp_slices_give(page, false, false);
 }
 
+/* Out of its queue, as the above wants it, to be given back later. */
+static void take_out(struct xp_heap *heap, struct xp_page *page)
+{
+    queue_remove(heap, page);
+    atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+}
+
 /* A full page belongs to nobody. False: blocks were freed meanwhile, and it is ours again. */
 static bool let_go(struct xp_heap *heap, struct xp_page *page)
 {
@@ -289,8 +296,7 @@ static bool release_resting(struct xp_heap *heap, struct xp_page *page, bool lat
         if (atomic_load_explicit(&heap->life, memory_order_relaxed) == XP_HEAP_RESTING &&
             atomic_load_explicit(&page->owner, memory_order_relaxed) == owner_word(heap, page) &&
             xp_page_gather(page) == 0 && xp_page_is_empty(page)) {
-            queue_remove(heap, page);
-            atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+            take_out(heap, page);
             gone = true;
         }
         xp_lock_give(&xp_resting_lock);
@@ -344,8 +350,7 @@ static bool release_visited(struct xp_heap *heap, struct xp_page *page)
     if (xp_heap_visit(heap)) {
         if (atomic_load_explicit(&page->owner, memory_order_relaxed) == owner_word(heap, page) &&
             is_all_back(page)) {
-            queue_remove(heap, page);
-            atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+            take_out(heap, page);
             gone = true;
         }
         xp_heap_leave(heap);
@@ -373,8 +378,7 @@ struct xp_page *xp_heap_scan(struct xp_heap *heap, unsigned pages, bool all, boo
         heap->scan = page->next;
         if (!is_all_back(page) || (!all && !page->next && !page->prev))
             continue;
-        queue_remove(heap, page);
-        atomic_store_explicit(&page->owner, XP_OWNER_CLAIMED, memory_order_relaxed);
+        take_out(heap, page);
         page->next = empty;
         empty = page;
     }
@@ -496,9 +500,14 @@ struct xp_heap *xp_heap_adopt(void)
         atomic_fetch_add_explicit(&xp_heaps_adopted, 1, memory_order_relaxed);
     else
         heap = xp_heap_create();
-    if (XP_UNLIKELY(xp_share_limited))
-        xp_share_divide();
+    xp_share_divide();
     return heap;
+}
+
+void xp_heap_abandon(struct xp_heap *heap)
+{
+    atomic_store_explicit(&heap->life, XP_HEAP_ABANDONED, memory_order_relaxed);
+    atomic_fetch_add_explicit(&xp_heaps_abandoned, 1, memory_order_relaxed);
 }
 
 static void rest_locked(struct xp_heap *heap)
@@ -538,8 +547,7 @@ void xp_heap_flush_class(struct xp_heap *heap, unsigned class)
         void *pending = heap->pending[class];
         heap->cache.front.list[class] = heap->pending[class] = NULL;
         heap->pending_count[class] = 0;
-        for (void *block = list; block && heap->left[class]; block = xp_block_next(block))
-            heap->left[class]++;
+        xp_sampling_put_back(heap, class, list);
         flush_chain(heap, list);
         flush_chain(heap, pending);
     } else {
@@ -575,8 +583,7 @@ void xp_heap_rest(struct xp_heap *heap)
         }
     }
     xp_lock_give(&xp_resting_lock);
-    if (XP_UNLIKELY(xp_share_limited))
-        xp_share_divide();
+    xp_share_divide();
 }
 
 void xp_heap_thread_exit(void)
@@ -601,8 +608,7 @@ void xp_heap_fork_child(const struct xp_heap *mine)
             continue;
         if (atomic_load_explicit(&heap->in_slow, memory_order_relaxed) ||
             atomic_load_explicit(&heap->visited, memory_order_relaxed)) {
-            atomic_store_explicit(&heap->life, XP_HEAP_ABANDONED, memory_order_relaxed);
-            atomic_fetch_add_explicit(&xp_heaps_abandoned, 1, memory_order_relaxed);
+            xp_heap_abandon(heap);
             continue;
         }
         rest_locked(heap);

@@ -63,9 +63,10 @@ struct xp_page {
     uint8_t arena;               /* index of its arena */
     uint8_t shard;               /* sampled */
     uint16_t used;               /* sampled: blocks handed out; under the shard's lock */
+    /* sampled: first free block + 1, chained through the slots */
     uint32_t free_index;
-    /* sampled: first free block + 1, chained through the slots */ /* line 1: written by anyone
-                                                                    */
+
+    /* line 1: written by anyone */
     _Atomic uint64_t remote; /* last block freed from elsewhere << 16 | how many */
     struct xp_slot slot;     /* large: the record */
     _Atomic uint64_t size;   /* large: usable bytes; sampled: generation of its list */

@@ -15,34 +15,16 @@
 #include "core/stats.h"
 #include "core/sweep.h"
 
-/* Who only frees makes memory free, too. */
-static void sweep(void)
-{
-    struct xp_slow slow;
-
-    xp_slow_enter(&slow);
-    if (slow.heap)
-        xp_sweep_if_due(slow.heap);
-    xp_slow_leave(&slow);
-}
-
-static void add(_Atomic uint64_t *counter, uint64_t amount)
-{
-    /* One writer, or a handler of its thread: then one of the two is not counted. */
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount,
-                          memory_order_relaxed);
-}
-
 void xp_remote_send(struct xp_front *front, struct xp_page *page, void *block)
 {
     bool handler = front->kind == XP_FRONT_SHADOW;
 
     if (front->kind == XP_FRONT_HEAP)
-        add(&xp_heap_of_front(front)->remote_frees, 1);
+        xp_count(&xp_heap_of_front(front)->remote_frees);
     else
         atomic_fetch_add_explicit(&xp_headless_frees, 1, memory_order_relaxed);
     if (XP_UNLIKELY(xp_heap_free_remote(page, block, block, 1, handler)) && !handler)
-        sweep();
+        xp_sweep(); /* who only frees makes memory free, too */
 }
 
 /* True when that released the page. */
@@ -53,8 +35,8 @@ static bool send_chain(struct xp_heap *heap, void *first)
 
     for (void *next; (next = xp_block_next(last)) != NULL; last = next)
         blocks++;
-    add(&heap->remote_frees, blocks);
-    add(&heap->batched_frees, blocks);
+    xp_count_more(&heap->remote_frees, blocks);
+    xp_count_more(&heap->batched_frees, blocks);
     return xp_heap_free_remote(xp_arena_page_of(first), first, last, blocks, false);
 }
 
@@ -64,7 +46,7 @@ void xp_remote_publish(struct xp_front *front)
 
     front->batch_room = 1; /* if there still is one, it goes with the next block */
     if (first && send_chain(xp_heap_of_front(front), first))
-        sweep();
+        xp_sweep();
 }
 
 void xp_remote_flush(struct xp_heap *heap)

@@ -94,6 +94,12 @@ bool xp_sampling_charge(struct xp_heap *heap, size_t charge, double *ret_weight)
     return true;
 }
 
+void xp_sampling_put_back(struct xp_heap *heap, unsigned size_class, const void *blocks)
+{
+    for (; blocks && heap->left[size_class]; blocks = xp_block_next(blocks))
+        heap->left[size_class]++;
+}
+
 void xp_sampling_hand_out(struct xp_heap *heap, unsigned size_class, void *blocks, uint32_t count)
 {
     uint64_t left = heap->left[size_class];

@@ -23,6 +23,10 @@ void xp_sampling_draw_class(struct xp_heap *heap, unsigned size_class);
  * says for how many it stands, and the next draw is made. */
 bool xp_sampling_charge(struct xp_heap *heap, size_t charge, double *ret_weight);
 
+/* Blocks of a list that the fast path did not hand out leave it: they are added to the countdown
+ * again. */
+void xp_sampling_put_back(struct xp_heap *heap, unsigned size_class, const void *blocks);
+
 /* Hands a chain of about count blocks to the fast path, cut before the sampled allocation.
  * heap->left[size_class] >= 2, and the list and pending ones are empty or are the chain. */
 void xp_sampling_hand_out(struct xp_heap *heap, unsigned size_class, void *blocks, uint32_t count);

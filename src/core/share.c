@@ -53,6 +53,8 @@ void xp_share_divide(void)
 {
     size_t heaps = 0;
 
+    if (XP_LIKELY(!xp_share_limited))
+        return;
     for (struct xp_heap *heap = atomic_load_explicit(&xp_heaps, memory_order_acquire); heap;
          heap = heap->next)
         heaps += atomic_load_explicit(&heap->life, memory_order_relaxed) == XP_HEAP_ACTIVE;

@@ -10,13 +10,13 @@
 #include "core/heap.h"
 #include "core/state.h"
 
-/* False: no limit, and none of the functions below needs a call but xp_share_start(). Set once. */
+/* False: no limit, and nothing is ever missed. Set once. */
 extern XP_HIDDEN bool xp_share_limited;
 
 void xp_share_init(const struct xp_core_options *options);
 /* The limits of a new heap. */
 void xp_share_start(struct xp_heap *heap);
-/* There are more threads than before, or fewer. Walks all heaps. */
+/* There are more threads than before, or fewer. Under a limit it walks all heaps. */
 void xp_share_divide(void);
 /* The magazine of a medium class was found empty, or full. The caller is inside the gate. */
 void xp_share_missed(struct xp_heap *heap, unsigned medium);

@@ -36,6 +36,14 @@ static struct {
     struct xp_heap *fallback; /* under its lock */
 } gate;
 
+/* NULL: the front is not a heap's. */
+static struct xp_heap *heap_of(struct xp_front *front)
+{
+    return front->kind == XP_FRONT_HEAP     ? xp_heap_of_front(front)
+           : front->kind == XP_FRONT_SHADOW ? xp_heap_of_shadow(front)
+                                            : NULL;
+}
+
 /* The kernel's part of a fork takes long in a large process. */
 #define FORK_MOST_NS ((uint64_t)10 * 1000 * 1000 * 1000)
 
@@ -52,12 +60,11 @@ static void wait_for_fork(struct xp_heap *heap)
     }
 }
 
-/* Nobody touches it again; the thread goes on with another one. */
+/* The thread goes on with another one. */
 static void abandon(struct xp_heap *heap)
 {
-    atomic_store_explicit(&heap->life, XP_HEAP_ABANDONED, memory_order_relaxed);
+    xp_heap_abandon(heap);
     atomic_store_explicit(&heap->in_slow, 0, memory_order_release);
-    atomic_fetch_add_explicit(&xp_heaps_abandoned, 1, memory_order_relaxed);
     xp_tls_front = &empty_front;
 }
 
@@ -262,9 +269,7 @@ void xp_slow_close(void)
 {
     uintptr_t me = xp_thread_pointer();
     struct xp_front *front = xp_tls_front;
-    const struct xp_heap *mine = front->kind == XP_FRONT_HEAP     ? xp_heap_of_front(front)
-                                 : front->kind == XP_FRONT_SHADOW ? xp_heap_of_shadow(front)
-                                                                  : NULL;
+    const struct xp_heap *mine = heap_of(front);
 
     atomic_store_explicit(&gate.closer, me, memory_order_relaxed);
     atomic_exchange_explicit(&gate.closed, 1, memory_order_seq_cst);
@@ -300,9 +305,7 @@ void xp_slow_fork_child(void)
 
     atomic_store_explicit(&gate.closed, 0, memory_order_relaxed);
     /* A visitor that the fork did not wait for is not here. */
-    struct xp_heap *mine = front->kind == XP_FRONT_HEAP     ? xp_heap_of_front(front)
-                           : front->kind == XP_FRONT_SHADOW ? xp_heap_of_shadow(front)
-                                                            : NULL;
+    struct xp_heap *mine = heap_of(front);
     if (mine)
         atomic_store_explicit(&mine->tid, xp_os_gettid(), memory_order_relaxed);
     if (front->kind == XP_FRONT_HEAP && atomic_load_explicit(&mine->visited, memory_order_relaxed))

@@ -77,7 +77,6 @@ bool xp_heap_trim(void)
         if (!slow.fallback)
             xp_heap_flush(slow.heap);
         xp_sampled_trim();
-
         any = xp_purge_all();
     }
     xp_slow_leave(&slow);
@@ -86,12 +85,7 @@ bool xp_heap_trim(void)
 
 uint64_t xp_heap_background(void)
 {
-    struct xp_slow slow;
-
-    xp_slow_enter(&slow);
-    if (slow.heap)
-        xp_sweep_if_due(slow.heap);
-    xp_slow_leave(&slow);
+    xp_sweep();
     return xp_purge_pause_ns();
 }
 

@@ -87,11 +87,17 @@ XP_ALWAYS_INLINE struct xp_heap *xp_heap_of_shadow(struct xp_front *shadow)
     return (struct xp_heap *)((char *)shadow - offsetof(struct xp_heap, shadow));
 }
 
-/* Counters have one writer. */
+/* Counters have one writer, or also the handlers of its thread: then one of the two is not counted
+ * now and then. */
+XP_ALWAYS_INLINE void xp_count_more(_Atomic uint64_t *counter, uint64_t amount)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + amount,
+                          memory_order_relaxed);
+}
+
 XP_ALWAYS_INLINE void xp_count(_Atomic uint64_t *counter)
 {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    xp_count_more(counter, 1);
 }
 
 /* A resting heap or a new one, active, for the calling thread. NULL without memory. Signals are
@@ -112,6 +118,9 @@ void xp_heap_flush(struct xp_heap *heap);
 void xp_heap_rest(struct xp_heap *heap);
 
 /* ---- anyone ---- */
+
+/* Nobody touches the heap again. */
+void xp_heap_abandon(struct xp_heap *heap);
 
 /* Frees a small or medium block of a page that the caller does not own. later: the caller is a
  * signal handler inside a slow path. True when the page was the last one's and is free now. */

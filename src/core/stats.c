@@ -8,8 +8,8 @@
 #include "core/heap.h"
 #include "core/huge.h"
 #include "core/limits.h"
-#include "core/share.h"
 #include "core/purge.h"
+#include "core/share.h"
 #include "core/slow.h"
 
 _Atomic uint64_t xp_invalid_frees;

@@ -5,6 +5,8 @@
 #include "base/os.h"
 #include "core/arena.h"
 #include "core/purge.h"
+#include "core/sampling.h"
+#include "core/slow.h"
 
 /* How often a heap looks at itself, and somebody at the others. */
 #define OWN_PERIOD_NS    ((uint64_t)100 * 1000 * 1000)
@@ -106,16 +108,6 @@ static void free_chain(void *block)
     }
 }
 
-/* Blocks that leave the list unallocated are added to the countdown again. */
-static void count_again(struct xp_heap *heap, const struct taken *taken)
-{
-    for (unsigned class = 0; class < XP_SMALL_CLASSES; class ++) {
-        for (void *block = taken->list[class]; block && heap->left[class];
-             block = xp_block_next(block))
-            heap->left[class]++;
-    }
-}
-
 static void free_taken(const struct taken *taken)
 {
     for (unsigned class = 0; class < XP_SMALL_CLASSES; class ++)
@@ -152,8 +144,8 @@ static void empty_front(struct xp_heap *heap, uint64_t cpu_ns)
         !xp_heap_visit(heap))
         return;
     bool ours = take_front(heap, cpu_ns, &taken);
-    if (ours)
-        count_again(heap, &taken);
+    for (unsigned class = 0; ours && class < XP_SMALL_CLASSES; class ++)
+        xp_sampling_put_back(heap, class, taken.list[class]);
     xp_heap_leave(heap);
     for (unsigned class = 0; class < XP_SMALL_CLASSES; class ++)
         free_chain(taken.pending[class]);
@@ -236,4 +228,14 @@ void xp_sweep_if_due(struct xp_heap *heap)
                                                 memory_order_relaxed, memory_order_relaxed))
         sweep_others(heap, now, OTHERS);
     xp_purge_if_due(now);
+}
+
+void xp_sweep(void)
+{
+    struct xp_slow slow;
+
+    xp_slow_enter(&slow);
+    if (slow.heap)
+        xp_sweep_if_due(slow.heap);
+    xp_slow_leave(&slow);
 }
