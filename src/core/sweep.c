@@ -83,8 +83,10 @@ static bool take_front(struct xp_heap *heap, uint64_t cpu_ns, struct taken *take
         if (taken->count[i] > count)
             taken->count[i] = count;
     }
-    front->batch_page = NULL;
+    /* In this order: a batch that begins in between keeps its blocks, and the page of an empty one
+     * never stays, which could be anything by the time that the next block comes. */
     taken->batch = __atomic_exchange_n(&front->batch, NULL, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&front->batch_page, NULL, __ATOMIC_RELEASE);
     for (unsigned class = 0; class < XP_SMALL_CLASSES; class ++) {
         taken->list[class] = __atomic_exchange_n(&front->list[class], NULL, __ATOMIC_SEQ_CST);
         taken->pending[class] = heap->pending[class];
