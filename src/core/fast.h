@@ -40,11 +40,9 @@ XP_ALWAYS_INLINE void *xp_fast_alloc(size_t size)
     return xp_restart_pop(&front->list[front->class_of[(size + 15) >> 4]], front->restart);
 }
 
-/* True when p is free now; false: go on with xp_heap_free_slow(), or xp_remote_free() before, which
- * is short. p may be NULL (false). */
-XP_ALWAYS_INLINE bool xp_fast_free(void *p)
+/* The page of the first arena that p lies in; NULL: elsewhere. */
+XP_ALWAYS_INLINE struct xp_page *xp_fast_page_of(const void *p)
 {
-    struct xp_front *front = xp_tls_front;
     struct xp_arena *arena = &xp_arenas[0];
     uintptr_t offset = (uintptr_t)p;
 
@@ -58,6 +56,22 @@ XP_ALWAYS_INLINE bool xp_fast_free(void *p)
                  : out);
     struct xp_page *page =
         atomic_load_explicit(&arena->map[offset >> XP_SLICE_SHIFT], memory_order_relaxed);
+    if (!page)
+        __builtin_unreachable();
+    return page;
+out:
+    return NULL;
+}
+
+/* True when p is free now; false: go on with xp_heap_free_slow(), or xp_remote_free() before, which
+ * is short. p may be NULL (false). */
+XP_ALWAYS_INLINE bool xp_fast_free(void *p)
+{
+    struct xp_front *front = xp_tls_front;
+    struct xp_page *page = xp_fast_page_of(p);
+
+    if (XP_UNLIKELY(!page))
+        return false;
     switch (xp_restart_push(page, p, front, front->restart)) {
     case XP_RESTART_DONE:
         return true;
@@ -84,7 +98,6 @@ XP_ALWAYS_INLINE bool xp_fast_free(void *p)
     case XP_RESTART_OTHER:
         break;
     }
-out:
     return false;
 }
 
@@ -92,15 +105,10 @@ out:
  * go on with xp_heap_resize_stay(). p may be NULL (false); size 0 is none (false). */
 XP_ALWAYS_INLINE bool xp_fast_stays(const void *p, size_t size)
 {
-    struct xp_arena *arena = &xp_arenas[0];
-    uintptr_t offset = (uintptr_t)p - atomic_load_explicit(&arena->base, memory_order_relaxed);
+    const struct xp_page *page = xp_fast_page_of(p);
 
-    if (XP_UNLIKELY(offset >= atomic_load_explicit(&arena->limit, memory_order_relaxed)))
-        return false;
     /* Whichever heap's it is: a page with a block in use keeps its class. */
-    const struct xp_page *page =
-        atomic_load_explicit(&arena->map[offset >> XP_SLICE_SHIFT], memory_order_relaxed);
-    if (atomic_load_explicit(&page->owner, memory_order_relaxed) < XP_OWNER_CONSTANTS)
+    if (!page || atomic_load_explicit(&page->owner, memory_order_relaxed) < XP_OWNER_CONSTANTS)
         return false;
     if (size - 1 < XP_SMALL_MAX)
         return xp_small_class[(size + 15) >> 4] == page->size_class;

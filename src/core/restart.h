@@ -66,24 +66,25 @@ enum xp_restart_result {
     XP_RESTART_OTHER,   /* nothing was done: the page is not of the owner */
 };
 
-/* xp_page_push(), if the page's owner word is owner. LAST: no block of the page is out. */
-XP_ALWAYS_INLINE enum xp_restart_result xp_restart_push(struct xp_page *page, void *block,
-                                                        const void *owner, uint64_t *restart)
+/* Puts a block before a chain, if the guard is what it should be, and counts it. LAST: the count
+ * came to 0. */
+XP_ALWAYS_INLINE enum xp_restart_result xp_restart_chain(const void *guard, const void *wanted,
+                                                         void *head, uint32_t *count, void *block,
+                                                         uint64_t *restart)
 {
     uintptr_t a;
 
-    __asm__ volatile goto(XP_RESTART_BEGIN "cmp %[owner], %c[owner_at](%[page])\n"
-                                           "jne %l[other]\n"
-                                           "mov %c[local_at](%[page]), %[a]\n"
-                                           "mov %[a], (%[block])\n"
-                                           "mov %[block], %c[local_at](%[page])\n" XP_RESTART_END(
-                                               aborted) "decl %c[out_at](%[page])\n"
-                                                        "jz %l[last]\n"
+    __asm__ volatile goto(XP_RESTART_BEGIN
+                          "cmp %[wanted], %[guard]\n"
+                          "jne %l[other]\n"
+                          "mov %[head], %[a]\n"
+                          "mov %[a], (%[block])\n"
+                          "mov %[block], %[head]\n" XP_RESTART_END(aborted) "decl %[count]\n"
+                                                                            "jz %l[last]\n"
                           : [a] "=&r"(a)
-                          : [page] "r"(page), [block] "r"(block), [owner] "r"(owner),
-                            [restart] "r"(restart), [owner_at] "i"(offsetof(struct xp_page, owner)),
-                            [local_at] "i"(offsetof(struct xp_page, local)),
-                            [out_at] "i"(offsetof(struct xp_page, out))
+                          : [guard] "m"(*(const uintptr_t *)guard), [wanted] "r"(wanted),
+                            [head] "m"(*(uintptr_t *)head), [count] "m"(*count), [block] "r"(block),
+                            [restart] "r"(restart)
                           : "cc", "memory"
                           : aborted, other, last);
     return XP_RESTART_DONE;
@@ -95,34 +96,20 @@ other:
     return XP_RESTART_OTHER;
 }
 
+/* xp_page_push(), if the page's owner word is owner. LAST: no block of the page is out. */
+XP_ALWAYS_INLINE enum xp_restart_result xp_restart_push(struct xp_page *page, void *block,
+                                                        const void *owner, uint64_t *restart)
+{
+    return xp_restart_chain(&page->owner, owner, &page->local, (uint32_t *)&page->out, block,
+                            restart);
+}
+
 /* Adds a block to the batch of the front, if that is for the block's page. LAST: it is full. */
 XP_ALWAYS_INLINE enum xp_restart_result
 xp_restart_push_batch(struct xp_front *front, struct xp_page *page, void *block, uint64_t *restart)
 {
-    uintptr_t a;
-
-    __asm__ volatile goto(
-        XP_RESTART_BEGIN "cmp %[page], %c[page_at](%[front])\n"
-                         "jne %l[other]\n"
-                         "mov %c[batch_at](%[front]), %[a]\n"
-                         "mov %[a], (%[block])\n"
-                         "mov %[block], %c[batch_at](%[front])\n" XP_RESTART_END(
-                             aborted) "decl %c[room_at](%[front])\n"
-                                      "jz %l[last]\n"
-        : [a] "=&r"(a)
-        : [page] "r"(page), [block] "r"(block), [front] "r"(front), [restart] "r"(restart),
-          [page_at] "i"(offsetof(struct xp_front, batch_page)),
-          [batch_at] "i"(offsetof(struct xp_front, batch)),
-          [room_at] "i"(offsetof(struct xp_front, batch_room))
-        : "cc", "memory"
-        : aborted, other, last);
-    return XP_RESTART_DONE;
-last:
-    return XP_RESTART_LAST;
-aborted:
-    return XP_RESTART_ABORTED;
-other:
-    return XP_RESTART_OTHER;
+    return xp_restart_chain(&front->batch_page, page, &front->batch, &front->batch_room, block,
+                            restart);
 }
 
 /* Empties the batch of the front; NULL: there was none, or aborted. Page and chain change with one
