@@ -79,7 +79,7 @@ static bool parse_flag(const char *text, uint64_t *ret_value)
 {
     static const char *const pairs[] = {"0|1", "false|true", "no|yes", "off|on", "f|t", "n|y"};
 
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < XP_ARRAY_LENGTH(pairs); i++) {
         if (parse_word(text, strlen(text), pairs[i], ret_value))
             return true;
     }
@@ -314,16 +314,11 @@ void xp_value_print(struct xp_out *out, const struct xp_value_type *type, uint64
     case XP_VALUE_SIGNED:
         xp_out_signed(out, (int64_t)value, 0);
         break;
-    case XP_VALUE_SIZE:
-    case XP_VALUE_COUNT:
-        if (word && value == XP_VALUE_WORD) {
-            xp_out_text(out, word);
-            break;
-        }
-        xp_out_unsigned(out, value, 0);
-        break;
     default:
-        xp_out_unsigned(out, value, 0);
+        if (word && value == XP_VALUE_WORD)
+            xp_out_text(out, word);
+        else
+            xp_out_unsigned(out, value, 0);
         break;
     }
 }

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     }
     workload_run(threads, seconds, work, NULL, &measured);
     snprintf(name, sizeof(name), "churn%u", threads);
-    print_begin(name, (double)measured.operations / measured.seconds / 1e6, "Mops/s", &measured);
+    print_begin(name, measured_rate(&measured, 1e6), "Mops/s", &measured);
     print_end();
     return 0;
 }

@@ -65,11 +65,9 @@ int main(int argc, char **argv)
 
     workload_run(1, seconds, work, NULL, &measured);
     if (large)
-        print_begin("calloc-large", (double)measured.operations / measured.seconds / 1e3, "kops/s",
-                    &measured);
+        print_begin("calloc-large", measured_rate(&measured, 1e3), "kops/s", &measured);
     else
-        print_begin("calloc-small", (double)measured.operations / measured.seconds / 1e6, "Mops/s",
-                    &measured);
+        print_begin("calloc-small", measured_rate(&measured, 1e6), "Mops/s", &measured);
     print_end();
     return 0;
 }

@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 
     workload_run((unsigned)parameters[THREADS].value, seconds, work, NULL, &measured);
     snprintf(name, sizeof(name), "deep%u", (unsigned)parameters[FRAMES].value);
-    print_begin(name, (double)measured.operations / measured.seconds / 1e6, "Mops/s", &measured);
+    print_begin(name, measured_rate(&measured, 1e6), "Mops/s", &measured);
     print_end();
     return 0;
 }

@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     workload_run(pairs * 2, seconds, work, workload_table(pairs * sizeof(struct ring)), &measured);
     const char *sizes = workload_word(&parameters[SIZES], &length);
     snprintf(name, sizeof(name), "handoff%u-%.*s", pairs * 2, length, sizes);
-    print_begin(name, (double)measured.operations / measured.seconds / 1e6, "Mops/s", &measured);
+    print_begin(name, measured_rate(&measured, 1e6), "Mops/s", &measured);
     print_end();
     return 0;
 }

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 
     workload_run(threads, seconds, parameters[LIVE].value > 0 ? queue : pairs, NULL, &measured);
     snprintf(name, sizeof(name), "pair%u", threads);
-    print_begin(name, (double)measured.operations / measured.seconds / 1e6, "Mops/s", &measured);
+    print_begin(name, measured_rate(&measured, 1e6), "Mops/s", &measured);
     print_end();
     return 0;
 }

@@ -245,8 +245,7 @@ int main(int argc, char **argv)
         for (unsigned i = 0; i < BUCKETS; i++)
             sum[i] += site.bucket[w][i];
     }
-    print_begin("requests", (double)measured.operations / measured.seconds / 1e3, "kreq/s",
-                &measured);
+    print_begin("requests", measured_rate(&measured, 1e3), "kreq/s", &measured);
     print_key("p50_us", percentile_us(sum, measured.operations, 0.5));
     print_key("p99_us", percentile_us(sum, measured.operations, 0.99));
     print_key("p999_us", percentile_us(sum, measured.operations, 0.999));

@@ -215,8 +215,7 @@ int main(int argc, char **argv)
 
     size_t rss = rss_bytes() - day.table_bytes, peak = peak_bytes() - day.table_bytes, live;
     size_t pages = live_pages(&live);
-    print_begin("server", (double)measured.operations / measured.seconds / 1e6, "Mops/s",
-                &measured);
+    print_begin("server", measured_rate(&measured, 1e6), "Mops/s", &measured);
     print_key("end_mib", (double)rss / 1048576);
     print_key("heap_peak_mib", (double)peak / 1048576);
     print_key("live_mib", (double)live / 1048576);

@@ -95,6 +95,12 @@ struct measured {
 void workload_run(unsigned count, double seconds, void (*work)(struct worker *self), void *shared,
                   struct measured *ret_measured);
 
+/* Operations per second, in thousands or millions for example. */
+static inline double measured_rate(const struct measured *measured, double unit)
+{
+    return (double)measured->operations / measured->seconds / unit;
+}
+
 /* For work that is one piece: begin, do it, end. */
 void measure_begin(struct measured *measured);
 void measure_end(struct measured *measured, uint64_t operations);
