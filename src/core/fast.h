@@ -40,8 +40,9 @@ XP_ALWAYS_INLINE void *xp_fast_alloc(size_t size)
     return xp_restart_pop(&front->list[front->class_of[(size + 15) >> 4]], front->restart);
 }
 
-/* The page of the first arena that p lies in; NULL: elsewhere. */
-XP_ALWAYS_INLINE struct xp_page *xp_fast_page_of(const void *p)
+/* The page of the first arena that p lies in; false: elsewhere. (Not by a NULL, which compilers
+ * would test for once more.) */
+XP_ALWAYS_INLINE bool xp_fast_find_page(const void *p, struct xp_page **ret_page)
 {
     struct xp_arena *arena = &xp_arenas[0];
     uintptr_t offset = (uintptr_t)p;
@@ -54,13 +55,10 @@ XP_ALWAYS_INLINE struct xp_page *xp_fast_page_of(const void *p)
                  : [base] "m"(arena->base), [limit] "m"(arena->limit)
                  : "cc"
                  : out);
-    struct xp_page *page =
-        atomic_load_explicit(&arena->map[offset >> XP_SLICE_SHIFT], memory_order_relaxed);
-    if (!page)
-        __builtin_unreachable();
-    return page;
+    *ret_page = atomic_load_explicit(&arena->map[offset >> XP_SLICE_SHIFT], memory_order_relaxed);
+    return true;
 out:
-    return NULL;
+    return false;
 }
 
 /* True when p is free now; false: go on with xp_heap_free_slow(), or xp_remote_free() before, which
@@ -68,9 +66,9 @@ out:
 XP_ALWAYS_INLINE bool xp_fast_free(void *p)
 {
     struct xp_front *front = xp_tls_front;
-    struct xp_page *page = xp_fast_page_of(p);
+    struct xp_page *page;
 
-    if (XP_UNLIKELY(!page))
+    if (!xp_fast_find_page(p, &page))
         return false;
     switch (xp_restart_push(page, p, front, front->restart)) {
     case XP_RESTART_DONE:
@@ -105,10 +103,11 @@ XP_ALWAYS_INLINE bool xp_fast_free(void *p)
  * go on with xp_heap_resize_stay(). p may be NULL (false); size 0 is none (false). */
 XP_ALWAYS_INLINE bool xp_fast_stays(const void *p, size_t size)
 {
-    const struct xp_page *page = xp_fast_page_of(p);
+    struct xp_page *page;
 
     /* Whichever heap's it is: a page with a block in use keeps its class. */
-    if (!page || atomic_load_explicit(&page->owner, memory_order_relaxed) < XP_OWNER_CONSTANTS)
+    if (!xp_fast_find_page(p, &page) ||
+        atomic_load_explicit(&page->owner, memory_order_relaxed) < XP_OWNER_CONSTANTS)
         return false;
     if (size - 1 < XP_SMALL_MAX)
         return xp_small_class[(size + 15) >> 4] == page->size_class;
